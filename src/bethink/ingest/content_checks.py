@@ -72,7 +72,6 @@ _INJECTION_PATTERNS = r"""
 \b(?:assistant|ai|agent|model)s? (?:reading|processing|seeing|that reads?) this
 (?: [a-z]+){0,4}? (?:must|should|shall|will|are to|has to|have to)\b
 """
-_BLANK_LINE = lazy_pattern(r"\n\n")
 # Letters of other alphabets that pass for Latin ones.
 _HOMOGLYPHS = str.maketrans("аеорсухіјѕԁһɡӏοανερικτυχ", "aeopcyxijsdhgloavepiktux")
 
@@ -97,7 +96,7 @@ def content_flags(text: str) -> tuple[str, ...]:
 def _injection_pattern() -> re.Pattern[bytes]:
     import re2  # start-up time: loaded only for texts with a hint
 
-    paragraphs = (part.replace("\n", "") for part in _BLANK_LINE.split(_INJECTION_PATTERNS.strip()))
+    paragraphs = (part.replace("\n", "") for part in _INJECTION_PATTERNS.strip().split("\n\n"))
     joined = "|".join(f"(?:{pattern})" for pattern in paragraphs)
     blank = r"[\s_*\-]"
     spaced = joined.replace(" ?", f"{blank}*").replace(" ", f"{blank}+")

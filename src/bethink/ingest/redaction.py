@@ -33,7 +33,7 @@ _TOKEN_SHAPE = lazy_pattern(
     r"|[A-Z0-9_]=[\"']?[A-Za-z0-9_\-+/.~]{20}|(?:^| )[\"'`]?[A-Za-z0-9_\-+/=.~]{20,}[\"'`]?(?: |$)"
 )
 _PERSONAL_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if kind.personal)
-_PERSONAL = lazy_pattern(r"[0-9](?:[\s\-./A-Z]?[0-9]){4}")
+_PERSONAL = lazy_pattern(r"[0-9](?:[\s\-./A-Z]{0,3}[0-9]){4}")
 _LONG_WORD = 20  # characters
 _SEARCH_BYTES = 32 << 20  # bytes: the most that searching keywords takes
 _QUOTES = (b'"', b"'", b"`")
@@ -119,15 +119,11 @@ def _keyword_sets() -> tuple[_KeywordSet, _KeywordSet]:
     return _KeywordSet(long=False), _KeywordSet(long=True)
 
 
-def _compile(pattern: bytes) -> re.Pattern[bytes]:
+@cache
+def _compile(pattern: str) -> re.Pattern[bytes]:
     import re2  # start-up time: loaded with the first text
 
-    return cast("re.Pattern[bytes]", re2.compile(pattern))
-
-
-@cache
-def _compile_kind(kind_index: int) -> re.Pattern[bytes]:
-    return _compile(SECRET_KINDS[kind_index].pattern.encode())
+    return cast("re.Pattern[bytes]", re2.compile(pattern.encode()))
 
 
 def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, str]]) -> None:
@@ -136,7 +132,7 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
     if kind.near:
         _claim_words_near(kind_index, raw, claimed)
         return
-    pattern, at = _compile_kind(kind_index), 0
+    pattern, at = _compile(kind.pattern), 0
     while match := pattern.search(raw, at):  # what follows one may begin the next
         group = match.lastindex or 0
         start, end = match.span(group)
@@ -163,14 +159,16 @@ def _free_position(claimed: list[tuple[int, int, str]], start: int, end: int) ->
 _REACH = 80  # bytes
 _MIN_WORD, _MAX_WORD = 8, 800  # bytes
 _MARKS = b"*_~"
+_WORD_PART = r"[^\s\"'\x60<>(){}\[\],;=|\\]*"
+_DIGIT_WORD = f"{_WORD_PART}[0-9]{_WORD_PART}"
 
 
 def _claim_words_near(kind_index: int, raw: bytes, claimed: list[tuple[int, int, str]]) -> None:
     """Claim the words that the kind's check accepts and that stand near one of its matches."""
     kind = SECRET_KINDS[kind_index]
-    words = [_strip_marks(raw, *match.span()) for match in _digit_words().finditer(raw)]
+    words = [_strip_marks(raw, *match.span()) for match in _compile(_DIGIT_WORD).finditer(raw)]
     words = [(start, end) for start, end in words if _MIN_WORD <= end - start <= _MAX_WORD]
-    spans = [match.span() for match in _compile_kind(kind_index).finditer(raw)] if words else []
+    spans = [match.span() for match in _compile(kind.pattern).finditer(raw)] if words else []
     for start, end in words:
         position = _free_position(claimed, start, end)
         if position is None or not _is_near(raw, spans, start, end):
@@ -203,12 +201,6 @@ def _is_near(raw: bytes, spans: list[tuple[int, int]], start: int, end: int) -> 
         return False
     following = spans[position][0]
     return 0 <= following - end <= _REACH and b"\n" not in raw[end:following]
-
-
-@cache
-def _digit_words() -> re.Pattern[bytes]:
-    part = rb"[^\s\"'\x60<>(){}\[\],;=|\\]*"
-    return _compile(part + b"[0-9]" + part)
 
 
 _TEXT_FIELDS = tuple(n for n in field_names(GIVEN_FIELDS, "text", "word") if n != "session")

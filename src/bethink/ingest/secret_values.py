@@ -12,12 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 from bethink.core.lazy import lazy_pattern
-from bethink.lang.words import stop_words, word_set_of
+from bethink.lang.words import is_ordinary, stop_words, word_set_of
 
 _PLACEHOLDER = lazy_pattern(
-    r"your|example|change[_-]?me(?!\W*\d)|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
+    r"your|example|change[_-]?me(?!\W*\d)|placeholder|dummy|sample|xxxx|\btodo\b|redacted|insert|replace"
     r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
     r"|^\d{1,2}(?:文字|桁|位|个|個|자|字)|^\{[A-Za-z_][\w.]*\}|^<.*>$|^![a-z]+$|(?-i:^\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)$)|^%\w+%$|^[\d.,:%/-]*[.,:%/-][\d.,:%/-]*$"
     r"|^(?:none|null|true|false|undefined|1?passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
@@ -30,8 +31,11 @@ _CODE_EXPRESSION = lazy_pattern(
 )
 _SIGNS = lazy_pattern(r"[\W_]+")
 _BRACKETS = frozenset("()[]{}<>;")
-_PATH_PREFIX = lazy_pattern(r"(?:~|\.{1,2})?/|arn:|[A-Za-z]:\\|\w+://")
+_PATH_PREFIX = lazy_pattern(
+    r"(?:~|\.{1,2})?(?:/|%2F)|[\w\-]+/[\w\-./]+\.\w{2,4}$|arn:|[A-Za-z]:\\|\w+://"
+)
 _HEX = lazy_pattern(r"(?:0x)?[0-9a-fA-F]+")
+_PARTED = lazy_pattern(r"\w+(?:-\w+)+")
 _UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ULID = lazy_pattern(r"01[0-9A-HJKMNP-TV-Z]{24}")
 _NUMBERED_NAME = lazy_pattern(
@@ -39,10 +43,9 @@ _NUMBERED_NAME = lazy_pattern(
 )
 _WORDY_NAME = lazy_pattern(r"[a-z]{2,}(?:[-_.](?:[a-z]{2,}|\d{1,2}))+")
 _SPLIT = lazy_pattern(r"[-_/.+]+")
-_ALGORITHMS = frozenset(
-    {"sha1", "sha256", "sha384", "sha512", "sha", "md5", "hmac", "aes", "aes128", "aes256", "rsa"}
-    | {"rs256", "hs256", "hs512", "es256", "ed25519", "base64", "oauth2", "jwt", "uuid", "uuid4"}
-    | {"utf", "bcrypt", "argon2", "argon2id", "scrypt", "pbkdf2", "gcm", "tls", "x509", "pkcs12"}
+_ALGORITHM = lazy_pattern(
+    r"(?:^|[-_/.+])(?:sha(?:1|256|384|512)?|md5|hmac|aes(?:128|256)?|rsa|[re]s256|hs(?:256|512)|ed25519"
+    r"|base64|oauth2|jwt|uuid4?|utf|[bs]crypt|argon2(?:id)?|pbkdf2|gcm|tls|x509|pkcs12)(?:$|[-_/.+])"
 )
 # Measures (16-character, 128bit), versions, dates, ports, paths, programs that keep passwords.
 _PUBLIC = ("AAAA", "MII", "iVBOR", "R0lGOD", "UklGR")
@@ -50,23 +53,24 @@ _NO_PASSWORD = lazy_pattern(
     r"\d+(?:\.\d+)?(?:[num]s|sec|min|hrs?|[kmg]i?b(?:ps)?|px|[cmk]?m|k?g|[kmg]?hz|k?wh?|[qr]ps|rpm)"
     r"|(?:[\d.]+:){1,2}\d+/[a-z]+|(?-i:[a-z]\w*(?:/[a-z]\w*){2,})|"
     r"\d+-(?:\d+)?[a-z]+(?:-[a-z]+)*|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|characters|digits|days|zeichen)"
-    r"|v?\d+(?:\.\d+)+\S*|\d{4}-\d\d-\d\d\S*|[\w.\-]+:\d{2,5}|(?:1password|bitwarden|keepass|lastpass)\S*",
+    r"|v?\d+(?:\.\d+)+\S*|\d{4}-\d\d-\d\d\S*|[\w.\-]+:\d{2,5}z?|(?:1password|bitwarden|keepass|lastpass)\S*",
     re.IGNORECASE,
 )
 # A vowel that a digit stands for (m0nster), which names (log4j, utf8mb4) hardly have.
 _DISGUISED = lazy_pattern(r"(?i)[b-df-hj-np-tv-z][0134][b-df-hj-np-tv-z][a-z]*[aeiou]")
 _MAX_PHRASE = 8  # words
-# Lower case as a machine draws it: six consonants in a row, or twice four.
-_UNSPOKEN = lazy_pattern(
-    r"(?=.{10})(?=.*(?:[b-df-hj-np-tv-z]{6}|[b-df-hj-np-tv-xz]{4}.*[b-df-hj-np-tv-xz]{4}))[a-z]+"
-)
+# How often words have a letter after another, from "aa" to "zz": 9 + log2 of the share.
+_PAIRS = Path(__file__).with_name("letter_pairs.txt").read_text("utf-8")
+# Their mean: of letters drawn by chance 2.6, in 5 of 100 words of ten letters
+# above 4; of words of ten languages 5.5, in 1 of 100 below 4.4.
+_MIN_SPOKEN, _SPOKEN_PAIRS = 4.1, 9
 _MAX_PASSWORD = 80  # characters
 _ROUTER_DIGITS = 20
-_HEX_KEY, _TOKEN_RUN, _PERSONAL_DIGITS = 30, 16, 6  # characters
+_HEX_KEY, _TOKEN_RUN, _PERSONAL_DIGITS = 30, 16, 5  # characters
 # Runs of lower case (with its capital), upper case, digits; single signs.
 _PIECE = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^A-Za-z0-9]")
+_RUN = lazy_pattern(r"[^\W\dA-Z_]+|[A-Z]+|\d+|(.)\1*", re.DOTALL)
 _MAX_SECRET_PIECE = 3.5
-_MIN_VOWELS = 0.27  # of a word's letters, which have some 0.4; of letters drawn by chance 0.23
 # Of words drawn by chance 98 in 100 are in such short pieces; of names (Draft2Digital) none.
 _MIN_PIECES, _MAX_DRAWN_PIECE = 4, 2.7
 _NAME_SIGNS = frozenset("-_./:@#,()")
@@ -74,6 +78,8 @@ _PASSWORD_SIGNS = frozenset("!$&*+#%?^~")
 _PORTS = lazy_pattern(r"(?:[\d.]+:){1,2}\d+(?:/[a-z]+)?")  # docker run -p 27017:27017
 _PLAIN_WORD = lazy_pattern(r"\(?[A-Za-z]?[a-z]+(?:[-'][a-z]+)*")
 _FIELD_NAME = lazy_pattern(r"(?:[a-z]+[_\-.])*(?:pass|pwd|token|secret|key)[a-z]*(?:[_\-.]\w+)*")
+# As what is said of a password ends, where the table of words has it not: verlopen, scaduta.
+_PREDICATE = lazy_pattern(r"(?:e[ndr]|t|[éè]e?s?|[aiu][dt][oaei]s?|ig|lich|bar|isch|[ai]ble|al)$")
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
 _DATE = lazy_pattern(r"(?:19|20)\d\d([-./])\d\d\1\d\d|\b\d\d?([-./])\d\d?\2(?:19|20)\d\d\b")
 _SPOKEN = ("en", "de", "fr", "es", "it", "pt", "nl")
@@ -111,11 +117,8 @@ def is_generated(value: str) -> bool:
         return True
     if _HEX.fullmatch(value):
         return len(value) >= 32 and is_real_token(value)
-    return _is_random(value) and _WORDY_NAME.fullmatch(value) is None
-
-
-def _is_random(value: str) -> bool:
-    if len(value) < 8 or _is_not_secret(value) or _kind_change_rate(value) < 0.3:
+    named = len(value) < 8 or _is_not_secret(value) or _WORDY_NAME.fullmatch(value)
+    if named or _kind_change_rate(value) < 0.3:
         return False
     if not _has_kind(value, str.isdigit):
         return len(value) >= 20 and entropy(value) >= 3.5 and not _is_name(value)
@@ -133,13 +136,9 @@ def is_drawn(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Check a word for chance that is no sum of anything: not of hex digits alone."""
-    return _HEX.fullmatch(_SIGNS.sub("", value)) is None and is_drawn(value)
-
-
-def is_alone(value: str) -> bool:
-    """Check a long word that nothing names: drawn by chance, no public key or picture."""
-    return not value.startswith(_PUBLIC) and is_mixed(value)
+    """Check a word for chance: not of hex digits alone, no public key or picture."""
+    summed = value.startswith(_PUBLIC) or _HEX.fullmatch(_SIGNS.sub("", value))
+    return not summed and is_drawn(value)
 
 
 def is_vendor_token(value: str) -> bool:
@@ -176,7 +175,7 @@ def is_password(value: str) -> bool:
     kinds = (_has_kind(value, str.isdigit), _has_kind(value, str.isalpha), not value.isalnum())
     if sum(kinds) >= 2 and "-" not in value and "_" not in value:
         return True
-    return is_secret(value) or _UNSPOKEN.fullmatch(value) is not None
+    return is_secret(value) or (value.isalpha() and not _is_spoken(value)) or is_unknown_word(value)
 
 
 def is_given_password(value: str) -> bool:
@@ -189,10 +188,10 @@ def is_given_password(value: str) -> bool:
 
 def _is_shuffled(value: str) -> bool:
     """Whether a word without digits is none of a language: short pieces, or a sign inside."""
-    if _UNSPOKEN.fullmatch(value):
-        return True
+    unspoken = value.isalpha() and not _is_spoken(value)
     signed = _NAME_SIGNS.isdisjoint(value) and not {*"!$*^"}.isdisjoint(value[1:-1])
-    return len(value) >= 8 and _count_kinds(value) >= 2 and (signed or not _is_name(value))
+    mixed = len(value) >= 8 and _count_kinds(value) >= 2
+    return unspoken or (mixed and (signed or not _is_name(value)))
 
 
 def is_unnamed_password(value: str) -> bool:
@@ -203,18 +202,12 @@ def is_unnamed_password(value: str) -> bool:
 
 def is_signed_password(value: str) -> bool:
     """Check a word where a name often stands: with a sign that no name has."""
-    return (
-        is_unnamed_password(value)
-        and _count_kinds(value) >= 3
-        and not _PASSWORD_SIGNS.isdisjoint(value)
-    )
+    signed = not _PASSWORD_SIGNS.isdisjoint(value)
+    return signed and _count_kinds(value) >= 3 and is_unnamed_password(value)
 
 
 def is_chance_password(value: str) -> bool:
-    """Check a word that nothing states to be the password: drawn by chance.
-
-    Names of hosts, versions and standards are letters and digits, too.
-    """
+    """Check a word that nothing states to be the password: drawn, no host or version."""
     if len(value) < 8 or not _NAME_SIGNS.isdisjoint(value) or not is_unnamed_password(value):
         return False
     pieces = len(_PIECE.findall(value))
@@ -237,26 +230,53 @@ def is_token_nearby(value: str) -> bool:
     longest = max(re.findall(r"[A-Za-z0-9]+", value), key=len, default="")
     if _HEX.fullmatch(longest):
         return len(longest) >= _HEX_KEY and is_real_token(longest)
-    return len(longest) >= _TOKEN_RUN and is_drawn(longest)
+    parted = _PARTED.fullmatch(value) is not None and not _is_spoken(value)
+    return (parted or len(longest) >= _TOKEN_RUN) and is_drawn(value if parted else longest)
 
 
 def is_chosen_password(value: str) -> bool:
     """Check the value of a password's variable: also words, but none that names a field."""
-    wordy = _WORDY_NAME.fullmatch(value.lower()) and _FIELD_NAME.fullmatch(value.lower()) is None
+    lower = value.lower()
+    wordy = _WORDY_NAME.fullmatch(lower) or (value.isalpha() and len(value) >= 6)
     phrase = " " in value and len(value.split()) <= _MAX_PHRASE
-    return bool((wordy or phrase) and not _is_not_secret(value))
+    return (phrase or bool(wordy and not _FIELD_NAME.search(lower))) and not _is_not_secret(value)
+
+
+def is_unknown_word(value: str) -> bool:
+    """Check a plain word where a password stands: none of a language, and no name of a field."""
+    plain = value.isalpha() and (value.islower() or value.istitle()) and len(value) >= 6
+    known = plain and (is_ordinary(value) or _FIELD_NAME.search(value.lower()))
+    return plain and not known and not _is_not_secret(value)
+
+
+def is_stated_word(value: str) -> bool:
+    """Check the plain word that a sentence ends with: nothing that is said of passwords."""
+    return is_unknown_word(value) and _PREDICATE.search(value) is None
+
+
+def is_last_password(value: str) -> bool:
+    """Check the word that ends a line on a login: no numbered name of a machine or product."""
+    stem = value.strip("0123456789")
+    strange = is_unnamed_password(value) or (stem.isalpha() and not is_ordinary(stem))
+    named = value[0].isdigit() or _FIELD_NAME.search(value.lower()) or {*value} & {*"/@:=("}
+    return strange and not named and len(value) >= 8 and is_given_password(value)
+
+
+def is_assigned(value: str) -> bool:
+    """Check the only word after the name of a password or key: no other name."""
+    told = _UUID.fullmatch(value) or is_given_password(value) or is_unknown_word(value)
+    return bool(told) and _FIELD_NAME.fullmatch(value) is None
 
 
 def is_grouped_code(value: str) -> bool:
     """Check groups of characters of one length: with digits in most, or unlike words."""
     groups = re.split(r"[ \-]", value)
-    letters = "".join(groups).lower()
     is_numbers = all(map(str.isdigit, groups[groups[0].isalpha() :]))  # maybe after a word
-    if is_numbers or len({*letters}) < 6 or value not in {value.upper(), value.lower()}:
+    few = len({*"".join(groups).lower()}) < 6
+    if is_numbers or few or value not in {value.upper(), value.lower()}:
         return False
     numbered = sum(_has_kind(group, str.isdigit) for group in groups)
-    silent = any({*group.lower()}.isdisjoint("aeiouy0123456789") for group in groups)
-    return 2 * numbered >= len(groups) or silent
+    return 2 * numbered >= len(groups) or not _is_spoken(" ".join(groups))
 
 
 def is_named_number(value: str) -> bool:
@@ -268,21 +288,16 @@ def is_named_number(value: str) -> bool:
 
 def is_typed_password(value: str) -> bool:
     """Check the word after a password option: no other option, plain word or placeholder."""
-    if value[:1] in "-<[" or _PLACEHOLDER.search(value) or _PATH_PREFIX.match(value):
+    other = _PLACEHOLDER.search(value) or _PATH_PREFIX.match(value) or _PORTS.fullmatch(value)
+    if value[:1] in "-<[" or len(value) < 6 or other:
         return False
-    if len(value) < 6 or _PORTS.fullmatch(value) or _PLAIN_WORD.fullmatch(value):
-        return False
-    return _count_kinds(value) >= 2 or len(value) >= 12
+    plain = _PLAIN_WORD.fullmatch(value) is not None
+    return is_unknown_word(value) if plain else _count_kinds(value) >= 2 or len(value) >= 12
 
 
 def is_url_password(value: str) -> bool:
     """Check the password part before the @ of a URL."""
     return len(value) >= 3 and not _PLACEHOLDER.search(value)
-
-
-def is_argument(value: str) -> bool:
-    """Check the argument after a password's name: no other name, such as password_2."""
-    return is_password(value) and _FIELD_NAME.fullmatch(value) is None
 
 
 def is_basic_credentials(value: str) -> bool:
@@ -292,11 +307,6 @@ def is_basic_credentials(value: str) -> bool:
     except ValueError:
         return False
     return (decoded.isascii() or not value.isalpha()) and (b":" in decoded[1:] or b"_" in decoded)
-
-
-def is_key_block(value: str) -> bool:
-    """Check whether a private key block holds a key, not just its first and last line."""
-    return re.search(r"[A-Za-z0-9+/]{24}", value) is not None
 
 
 def is_pass_phrase(value: str) -> bool:
@@ -318,8 +328,7 @@ def is_seed_phrase(value: str) -> bool:
 
 def is_code_seed(value: str) -> bool:
     """Check the seed of one-time codes (base32): with digits, or fewer vowels than words have."""
-    vowels = sum(char in "AEIOU" for char in value) / len(value)
-    return entropy(value) >= 2.7 and (_has_kind(value, str.isdigit) or vowels < 0.35)
+    return entropy(value) >= 2.7 and (_has_kind(value, str.isdigit) or not _is_spoken(value))
 
 
 def is_spare_code(value: str) -> bool:
@@ -380,9 +389,15 @@ def is_code(value: str) -> bool:
 def _is_name(value: str) -> bool:
     """Whether a word is made of words, as ConvertTo-SecureString is."""
     bare = _SIGNS.sub("", value)
-    letters = [char in "aeiouy" for char in bare.lower() if char.isalpha()]
-    voiced = sum(letters) >= _MIN_VOWELS * len(letters)
-    return voiced and len(bare) > _MAX_SECRET_PIECE * len(_PIECE.findall(bare))
+    return _is_spoken(bare) and len(bare) > _MAX_SECRET_PIECE * len(_PIECE.findall(bare))
+
+
+def _is_spoken(value: str) -> bool:
+    """Whether the letters follow each other as in words; few letters may."""
+    places = [ord(char) - ord("a") for char in value.lower()]
+    pairs = [(one, two) for one, two in pairwise(places) if 0 <= one < 26 and 0 <= two < 26]
+    total = sum(int(_PAIRS[26 * one + two]) for one, two in pairs)
+    return len(pairs) < _SPOKEN_PAIRS or total >= _MIN_SPOKEN * len(pairs)
 
 
 def _is_not_secret(value: str) -> bool:
@@ -392,15 +407,12 @@ def _is_not_secret(value: str) -> bool:
         return True
     if not _BRACKETS.isdisjoint(value) and not _has_kind(value, str.isdigit):
         return True  # code
-    if _PATH_PREFIX.match(value) and not any(map(_is_random_segment, value.split("/"))):
+    parts = (_SIGNS.sub("", part) for part in value.split("/") if len(part) >= 10)
+    if _PATH_PREFIX.match(value) and not any(_kind_change_rate(part) >= 0.3 for part in parts):
         return True
     if _CODE_EXPRESSION.match(value) and _kind_change_rate(_SIGNS.sub("", value)) < 0.3:
         return True
-    return len(value) < 24 and not _ALGORITHMS.isdisjoint(_SPLIT.split(value.lower()))
-
-
-def _is_random_segment(part: str) -> bool:
-    return len(part) >= 10 and _kind_change_rate(_SIGNS.sub("", part)) >= 0.3
+    return len(value) < 24 and _ALGORITHM.search(value.lower()) is not None
 
 
 def _has_kind(value: str, is_kind: Callable[[str], bool]) -> bool:
@@ -415,8 +427,4 @@ def _count_kinds(value: str) -> int:
 
 def _kind_change_rate(value: str) -> float:
     """Return the share of adjacent characters of different kinds (lower, upper, digit)."""
-    kinds = [
-        "a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else c for c in value
-    ]
-    changed = sum(one != other for one, other in pairwise(kinds))
-    return changed / max(1, len(value) - 1)
+    return (len(_RUN.sub(".", value)) - 1) / max(1, len(value) - 1)
