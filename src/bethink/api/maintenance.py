@@ -40,14 +40,14 @@ class MaintenanceMethods(SessionMethods):
         Raises ModelError where the model does not answer; nothing is lost then, and
         ``maintain`` tries again.
         """
-        from bethink.maintain.extract import ExtractByModel  # start-up time: recall does without
+        from bethink.maintain.extract import extract_memories  # start-up time: recall does without
 
         if self.llm is None:
             raise BadSetting(
                 "reading memories needs a language model", remedy="bethink config set llm ..."
             )
         names = [self.session.stored_item(item_id).id for item_id in ids]
-        ExtractByModel(tuple(names))(self.session.job_context())
+        extract_memories(tuple(names), self.session.job_context())
         return list(self.store.items.get(names).values())
 
     def maintain(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from time import perf_counter, thread_time
 
 from bethink.errors import Refused
@@ -85,7 +86,6 @@ class QuestionResult(Judged):
     ``weak`` what of it has a relevance below 5 %.
     """
 
-    case: str
     status: str
     confidence: float | None
     offered: tuple[str, ...]
@@ -153,7 +153,7 @@ def run_recall(
 
 
 def run_question(
-    space: FilledSpace, question: Question, profile: Profile, *, case: str, plan: RunPlan
+    space: FilledSpace, question: Question, profile: Profile, plan: RunPlan
 ) -> QuestionResult:
     """Run a question and measure the answer."""
     started, busy = perf_counter(), thread_time()
@@ -166,7 +166,6 @@ def run_question(
         relevant=question.relevant,
         ranked=pool_units(before[: answer.query.k] if plan.ungated else answer.hits, space.units),
         outdated=question.outdated,
-        case=case,
         status=FOUND if plan.ungated else answer.status,
         confidence=answer_confidence(answer),
         offered=pool_units(before[:_OFFERED], space.units),
@@ -235,59 +234,44 @@ def run_evaluation(
     strangers = () if plan.foreign == "off" else strangers
     share = -(-plan.strangers // len(outline))
     result = Run(dataset, plan, spaces.model, fingerprint, outcomes, len(outline))
-    pace = _ProgressCounter(
-        progress, _count_questions(outline, strangers, share, plan) * len(outcomes)
-    )
+    total = _count_questions(outline, strangers, share, plan) * len(outcomes)
+    done = count(1)
     for case in dataset.cases():
-        drawn = sample_foreign_questions(strangers, case, share, plan.seed)
-        foreign = {FOREIGN: drawn} if drawn else {}
+        foreign = sample_foreign_questions(strangers, case, share, plan.seed)
         with spaces.open(dataset.name, case, expendable=plan.foreign != "off") as filled:
             _update_totals(result, case, filled)
-            sitting = _CaseRun(case, filled, foreign, share, plan)
+            sitting = _CaseRun(case, filled, share, plan, lambda: progress(next(done), total))
             for outcome in outcomes:
-                sitting.run_profile(outcome, pace)
+                sitting.run_profile(outcome, foreign)
             # Last: it changes the space.
             if plan.foreign != "off" and filled.expendable:
-                sitting.run_without_answers(outcomes, pace)
+                sitting.run_without_answers(outcomes)
             if plan.baselines:
                 sitting.rank_plainly(result, spaces.embedder)
     return result
 
 
-class _ProgressCounter:
-    """Reports progress to the callback."""
-
-    def __init__(self, watch: ProgressCallback, total: int) -> None:
-        self._watch, self._total, self._done = watch, total, 0
-
-    def step(self) -> None:
-        self._done += 1
-        self._watch(self._done, self._total)
-
-
 @dataclass(frozen=True, slots=True)
 class _CaseRun:
-    """One filled space and the questions to run on it."""
+    """One filled space, its share of questions that have no answer, and whom to tell of each."""
 
     case: Case
     filled: FilledSpace
-    foreign: Mapping[str, list[Question]]
     share: int
     plan: RunPlan
+    tell: Callable[[], None]
 
-    def run_profile(self, outcome: ProfileResult, pace: _ProgressCounter) -> None:
+    def run_profile(self, outcome: ProfileResult, foreign: Sequence[Question]) -> None:
         """Run every question with one profile."""
         if self.filled.questions:
             # Warm up: the first question of a space would include opening its indexes.
             run_recall(self.filled, self.filled.questions[0], outcome.profile, self.plan)
-        self._run_questions(self.filled.questions, outcome.profile, outcome.own, pace)
-        for kind, questions in self.foreign.items():
-            answered = outcome.foreign.setdefault(kind, [])
-            self._run_questions(questions, outcome.profile, answered, pace)
+        self._run_questions(self.filled.questions, outcome.profile, outcome.own)
+        if foreign:
+            answered = outcome.foreign.setdefault(FOREIGN, [])
+            self._run_questions(foreign, outcome.profile, answered)
 
-    def run_without_answers(
-        self, outcomes: Sequence[ProfileResult], pace: _ProgressCounter
-    ) -> None:
+    def run_without_answers(self, outcomes: Sequence[ProfileResult]) -> None:
         """Ask own questions again while the memories that answer them are taken out."""
         own = replace(self.case, questions=self.filled.questions)
         for question in sample_near_questions(own, self.share, self.plan.seed):
@@ -295,7 +279,7 @@ class _CaseRun:
             with self.filled.without(question.relevant):
                 for outcome in outcomes:
                     answered = outcome.foreign.setdefault(TAKEN_OUT, [])
-                    self._run_questions([left], outcome.profile, answered, pace)
+                    self._run_questions([left], outcome.profile, answered)
 
     def rank_plainly(self, result: Run, embedder: Embedder | None) -> None:
         """Rank the answerable questions by the baselines, with as many results."""
@@ -310,17 +294,11 @@ class _CaseRun:
                 result.baselines.setdefault(name, []).append(made)
 
     def _run_questions(
-        self,
-        questions: Sequence[Question],
-        profile: Profile,
-        into: list[QuestionResult],
-        pace: _ProgressCounter,
+        self, questions: Sequence[Question], profile: Profile, into: list[QuestionResult]
     ) -> None:
         for question in questions:
-            into.append(
-                run_question(self.filled, question, profile, case=self.case.name, plan=self.plan)
-            )
-            pace.step()
+            into.append(run_question(self.filled, question, profile, self.plan))
+            self.tell()
 
 
 def _count_questions(

@@ -31,30 +31,19 @@ _EXTRACTION_BATCH = 10
 _JOURNAL_LINES = 50
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractByModel:
+def extract_memories(ids: tuple[str, ...], work: JobContext) -> None:
     """Extract from memories, one model request each, but for those that were read before."""
-
-    ids: tuple[str, ...]
-
-    def __call__(self, work: JobContext) -> None:
-        if work.model is None:
-            return
-        for item in work.store.items.get(self.ids).values():
-            if item.live_to is not None or was_read_by_model(item.id, work):
-                continue
-            reading = extract_with_model(item, work.model, work.budget, work.store)
-            # Changed while the model was reading it: the result no longer applies.
-            now = work.store.items.get([item.id])[item.id]
-            if now.live_to is None and now.rev == item.rev:
-                ctx = work.write_context()
-                apply_extraction(now, reading, work.model.name, ctx)
-                work.store.admin.log(
-                    EXTRACTED_EVENT, item=item.id, actor=ctx.actor, detail="", now=work.now
-                )
-
-    def __str__(self) -> str:
-        return f"extract facts from {len(self.ids)} memories with the model"
+    if work.model is None:
+        return
+    for item in work.store.items.get(ids).values():
+        if item.live_to is not None or was_read_by_model(item.id, work):
+            continue
+        reading = extract_with_model(item, work.model, work.budget, work.store)
+        # Changed while the model was reading it: the result no longer applies.
+        now = work.store.items.get([item.id])[item.id]
+        if now.live_to is None and now.rev == item.rev:
+            apply_extraction(now, reading, work.model.name, work.write_context())
+            _mark_read((item.id,), work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +74,10 @@ class Extract:
             left -= len(some)
             if not some:
                 return
-            yield Proposal(
-                f"{len(some)} memories without extracted facts",
-                f"extract facts from {len(some)} memories",
-                actions=(ExtractByModel(some),),
-            )
+            rule = f"extract facts from {len(some)} memories"
+            action = NamedAction(f"{rule} with the model", extract_memories, some)
+            why = f"{len(some)} memories without extracted facts"
+            yield Proposal(why, rule, actions=(action,))
 
 
 def was_read_by_model(item_id: str, work: JobContext) -> bool:

@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from bethink.core.json_values import Json, iso
 from bethink.core.named_tuple import NamedTuple
@@ -25,10 +24,6 @@ from bethink.maintain.job import ACTOR, JobContext, Proposal
 from bethink.model import Draft, Item, Link
 from bethink.model.item import REFUSED, WAITING
 from bethink.ports import Event, Store
-
-if TYPE_CHECKING:
-    from bethink.maintain.succession import Successor
-
 
 RUN_PREFIX = "run-"
 UNDONE = "undone:"  # the `ended_by` of what a run had made, followed by the run
@@ -71,10 +66,10 @@ def begin_run(jobs: Mapping[str, int], work: JobContext) -> str:
     return run
 
 
-def record_successors(run: str, drafts: Iterable[Draft], work: JobContext) -> None:
+def record_successors(drafts: Iterable[Draft], work: JobContext) -> None:
     """Record the ids of successors before they are stored, so that they are never lost."""
     levels = ((draft.classification, draft.id) for draft in drafts)
-    _write_by_level(_STORING_SUCCESSOR, run, "makes_all", levels, work)
+    _write_by_level(_STORING_SUCCESSOR, work.run, "makes_all", levels, work)
 
 
 def record_imported(run: str, ids: Sequence[str], actor: str, work: JobContext) -> str:
@@ -87,23 +82,18 @@ def record_imported(run: str, ids: Sequence[str], actor: str, work: JobContext) 
     return run
 
 
-class StepRecord(NamedTuple):
-    """A proposal about to be applied: its run and its job."""
+def record_step(job: str, proposal: Proposal, made: str | None, work: JobContext) -> None:
+    """Record what is about to change, and the previous state: a line for each classification.
 
-    run: str
-    job: str
-    proposal: Proposal
-
-
-def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> None:
-    """Record what is about to change, and the previous state: a line for each classification."""
-    proposal, store = step.proposal, work.store
+    ``made`` is the successor.
+    """
+    store = work.store
     links = [(link.src.id, link.type, link.dst.id) for link in proposal.links]
     known = {
         (link.src.id, link.type, link.dst.id)
         for link in store.graph.links_of([src for src, _, _ in links])
     }
-    successor = [made.id] if made else []
+    successor = [made] if made else []
     named = [*(end for link in links for end in link[::2]), *proposal.leaving, *successor]
     items = store.items.get([*named, *(item for item, _ in proposal.statuses)])
     changes: list[tuple[str, object, Sequence[str]]] = [
@@ -113,7 +103,7 @@ def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> N
     ]
     lines: defaultdict[int, Json] = defaultdict(dict)
     if made:
-        lines[_level(items.get(made.id))]["makes"] = made.id
+        lines[_level(items.get(made))]["makes"] = made
     for name, change, about in changes:
         levels = [items[item].classification for item in about if item in items]
         lines[max(levels, default=highest_seen(store))].setdefault(name, []).append(change)
@@ -122,8 +112,8 @@ def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> N
     if proposal.thread:
         lines[highest_seen(store)]["thread"] = proposal.thread
     for level, line in sorted(lines.items()):
-        head = {_LEVEL: level, "job": step.job, "why": proposal.rule}
-        _write_line(_STEP_DONE, step.run, {**head, **line}, work)
+        head = {_LEVEL: level, "job": job, "why": proposal.rule}
+        _write_line(_STEP_DONE, work.run, {**head, **line}, work)
 
 
 def record_links(links: Iterable[Link], work: JobContext) -> None:
@@ -132,18 +122,19 @@ def record_links(links: Iterable[Link], work: JobContext) -> None:
     _write_line(_STEP_DONE, work.run, {_LEVEL: highest_seen(work.store), "links": ends}, work)
 
 
-def record_additions(steps: Iterable[tuple[StepRecord, Successor]], work: JobContext) -> None:
-    """Record proposals that only added a memory: a line for each job and classification."""
-    done = list(steps)
-    items = work.store.items.get([made.id for _, made in done])
-    groups: defaultdict[tuple[str, str, int], list[tuple[str, str]]] = defaultdict(list)
-    for step, made in done:
-        level = _level(items.get(made.id))
-        groups[step.run, step.job, level].append((step.proposal.rule, made.id))
-    for (run, job, level), made_here in groups.items():
-        whys, ids = ([one[place] for one in made_here] for place in (0, 1))
-        detail = {_LEVEL: level, "job": job, "whys": whys, "makes_all": ids}
-        _write_line(_STEP_DONE, run, detail, work)
+def record_additions(added: Sequence[tuple[str, str, str]], work: JobContext) -> None:
+    """Record the job, the rule and the memory of proposals that only added one.
+
+    There is a line for each job and classification.
+    """
+    items = work.store.items.get([made for _, _, made in added])
+    groups: defaultdict[tuple[str, int], Json] = defaultdict(lambda: {"whys": [], "makes_all": []})
+    for job, rule, made in added:
+        group = groups[job, _level(items.get(made))]
+        group["whys"].append(rule)
+        group["makes_all"].append(made)
+    for (job, level), detail in groups.items():
+        _write_line(_STEP_DONE, work.run, {_LEVEL: level, "job": job, **detail}, work)
 
 
 def record_status_changes(

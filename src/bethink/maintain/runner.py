@@ -31,7 +31,6 @@ from bethink.maintain.journal import (
     HIGHEST_CLASSIFICATION,
     UNDONE,
     RunTrail,
-    StepRecord,
     begin_run,
     keep_place,
     record_additions,
@@ -41,7 +40,6 @@ from bethink.maintain.journal import (
 )
 from bethink.maintain.succession import (
     Blocked,
-    Successor,
     add_successors,
     ensure_successor,
     find_successor,
@@ -152,7 +150,7 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
                 step, found = _make_step(job, proposed, work)
                 proposal = step.proposal
                 known = find_successor(job, proposal, work) if proposal.successor else None
-                if isinstance(known, Successor) and _only_adds(step):
+                if isinstance(known, str) and _only_adds(step):
                     continue  # an earlier run did all of it
                 hindrance = _skip_reason(step, taken, found)
                 hindrance = hindrance or (known.why if isinstance(known, Blocked) else None)
@@ -186,7 +184,7 @@ def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = No
     for steps in _batches_of_steps(plan.steps):
         outcomes: Sequence[AppliedProposal | Blocked]
         try:
-            outcomes = _apply_steps(steps, run, work)
+            outcomes = _apply_steps(steps, work)
         except ModelError as error:  # the next run retries it
             outcomes = [Blocked(f"a model failed: {error.message}")] * len(steps)
         for step, outcome in zip(steps, outcomes, strict=True):
@@ -218,26 +216,24 @@ def _only_adds(step: Step) -> bool:
     return proposal.successor is not None and not any(changes)
 
 
-def _apply_steps(
-    steps: Sequence[Step], run: str, work: JobContext
-) -> list[AppliedProposal | Blocked]:
+def _apply_steps(steps: Sequence[Step], work: JobContext) -> list[AppliedProposal | Blocked]:
     """Apply one step, or several that only add memories."""
     if not _only_adds(steps[0]):
-        return [_apply_step(steps[0], run, work)]
+        return [_apply_step(steps[0], work)]
     read = read_parents([step.proposal for step in steps], work)
     changed = [_change_since_plan(step, read.items) for step in steps]
     ready = [step for step, why in zip(steps, changed, strict=True) if why is None]
-    made = iter(add_successors([(step.job, step.proposal) for step in ready], read, run, work))
+    made = iter(add_successors([(step.job, step.proposal) for step in ready], read, work))
     outcomes: list[AppliedProposal | Blocked] = []
-    records: list[tuple[StepRecord, Successor]] = []
+    added: list[tuple[str, str, str]] = []
     for step, why in zip(steps, changed, strict=True):
         outcome = next(made) if why is None else Blocked(why)
         if isinstance(outcome, Blocked):
             outcomes.append(outcome)
             continue
-        records.append((StepRecord(run, step.job.name, step.proposal), outcome))
-        outcomes.append(AppliedProposal(step.job.name, step.proposal, outcome.id, ()))
-    record_additions(records, work)
+        added.append((step.job.name, step.proposal.rule, outcome))
+        outcomes.append(AppliedProposal(step.job.name, step.proposal, outcome, ()))
+    record_additions(added, work)
     return outcomes
 
 
@@ -305,28 +301,25 @@ def _exemption(item: Item, step: Step) -> str | None:
     return None if is_made_by(item, step.job.name) else f"not made by {step.job.name}"
 
 
-def _apply_step(step: Step, run: str, work: JobContext) -> AppliedProposal | Blocked:
+def _apply_step(step: Step, work: JobContext) -> AppliedProposal | Blocked:
     proposal, job = step.proposal, step.job
     ids = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
     changed = _change_since_plan(step, work.store.items.get(ids))
     if changed is not None:
         return Blocked(changed)
-    made: Successor | None = None
-    if proposal.successor is not None:
-        outcome = ensure_successor(job, proposal, run, work)
-        if isinstance(outcome, Blocked):
-            return outcome
-        made = outcome
-    record_step(StepRecord(run, job.name, proposal), made, work)
+    made = None if proposal.successor is None else ensure_successor(job, proposal, work)
+    if isinstance(made, Blocked):
+        return made
+    record_step(job.name, proposal, made, work)
     if proposal.links:
         work.store.graph.add_links(proposal.links, now=work.now)
-    ended = _retire_memories(step, run, work)
+    ended = _retire_memories(step, work)
     for deed in proposal.actions:
         deed(work)
-    return AppliedProposal(job.name, proposal, made.id if made else None, tuple(ended))
+    return AppliedProposal(job.name, proposal, made, tuple(ended))
 
 
-def _retire_memories(step: Step, run: str, work: JobContext) -> Sequence[str]:
+def _retire_memories(step: Step, work: JobContext) -> Sequence[str]:
     """End memories and set statuses of unchanged revisions; return what left recall."""
     proposal, actor = step.proposal, work.write_context().actor
     for status in dict.fromkeys(status for _, status in proposal.statuses):
@@ -334,8 +327,9 @@ def _retire_memories(step: Step, run: str, work: JobContext) -> Sequence[str]:
         work.store.items.set_status(ids, status, actor=actor, now=work.now, only=step.revisions)
     if not proposal.ends:
         return proposal.leaving
+    how = f"{step.job.name}:{work.run}"
     return work.store.items.end(
-        proposal.ends, how=f"{step.job.name}:{run}", actor=actor, now=work.now, only=step.revisions
+        proposal.ends, how=how, actor=actor, now=work.now, only=step.revisions
     )
 
 

@@ -136,12 +136,6 @@ class Blocked(NamedTuple):
     why: str
 
 
-class Successor(NamedTuple):
-    """The replacing memory, stored now or by an earlier run."""
-
-    id: str
-
-
 def _key_and_item(job: Job, proposal: Proposal, work: JobContext) -> tuple[str, str | None]:
     """Return the idempotency key, and the id of the memory that was stored with it, if any.
 
@@ -168,8 +162,8 @@ def _key_of_texts(job: Job, proposal: Proposal, work: JobContext) -> str:
     return f"{job.name}:{digest}"
 
 
-def find_successor(job: Job, proposal: Proposal, work: JobContext) -> Successor | Blocked | None:
-    """Return what an earlier run made of the same memories, if any; Blocked if it was undone."""
+def find_successor(job: Job, proposal: Proposal, work: JobContext) -> str | Blocked | None:
+    """Return the id of what an earlier run made of the same memories; Blocked if it was undone."""
     _, used = _key_and_item(job, proposal, work)
     if used is None:
         return None
@@ -178,23 +172,19 @@ def find_successor(job: Job, proposal: Proposal, work: JobContext) -> Successor 
         return Blocked("it was done before and then undone")
     if item.id in proposal.ends or not is_made_by(item, job.name):
         return Blocked(f"{item.id} already says the same")
-    return Successor(item.id)
+    return item.id
 
 
-def ensure_successor(
-    job: Job, proposal: Proposal, run: str, work: JobContext
-) -> Successor | Blocked:
+def ensure_successor(job: Job, proposal: Proposal, work: JobContext) -> str | Blocked:
     """Store the successor unless it exists; Blocked where nothing may be hidden yet."""
-    (made,) = add_successors([(job, proposal)], read_parents([proposal], work), run, work)
+    (made,) = add_successors([(job, proposal)], read_parents([proposal], work), work)
     if isinstance(made, Blocked) or not proposal.leaving:
         return made
-    if not _is_recallable(made.id, work):
-        return Blocked(f"{made.id} cannot be recalled yet")
-    return made
+    return made if _is_recallable(made, work) else Blocked(f"{made} cannot be recalled yet")
 
 
-def _lineage_links(made: Successor, proposal: Proposal) -> list[Link]:
-    me = Node("item", made.id)
+def _lineage_links(made: str, proposal: Proposal) -> list[Link]:
+    me = Node("item", made)
     return [Link(me, Node("item", parent), "derives_from") for parent in proposal.lineage]
 
 
@@ -213,16 +203,16 @@ def read_parents(proposals: Sequence[Proposal], work: JobContext) -> Parents:
 
 
 def add_successors(
-    proposals: Sequence[tuple[Job, Proposal]], read: Parents, run: str, work: JobContext
-) -> list[Successor | Blocked]:
-    """Store successors that replace no memory in recall, in one transaction."""
-    known, drafts = _draft_new(proposals, read, run, work)
+    proposals: Sequence[tuple[Job, Proposal]], read: Parents, work: JobContext
+) -> list[str | Blocked]:
+    """Store successors that replace no memory in recall, in one transaction; return their ids."""
+    known, drafts = _draft_new(proposals, read, work)
     # A vector that needs no model is made here.
     made_of = {str(draft.id): draft for draft in drafts.values()}
     vectors = join_insights(made_of, work.store, work.embedder)
     context = replace(work.write_context(), vectors=vectors, read=read.items)
     if drafts:
-        record_successors(run, drafts.values(), work)
+        record_successors(drafts.values(), work)
     outcomes = remember_each(list(drafts.values()), context)
     for (at, draft), outcome in zip(drafts.items(), outcomes, strict=True):
         known[at] = _as_successor(draft, outcome)
@@ -230,13 +220,13 @@ def add_successors(
     if _may_have_erased(read.line, work):
         parents = read_parents([proposal for _, proposal in proposals], work).items
     links: list[Link] = []
-    made: list[Successor | Blocked] = []
+    made: list[str | Blocked] = []
     for at, (found, (_, proposal)) in enumerate(zip(known, proposals, strict=True)):
         assert found is not None
-        if isinstance(found, Successor) and not parents.keys() >= set(proposal.lineage):
-            work.store.items.erase([found.id], actor=work.write_context().actor, now=work.now)
+        if isinstance(found, str) and not parents.keys() >= set(proposal.lineage):
+            work.store.items.erase([found], actor=work.write_context().actor, now=work.now)
             found = Blocked(_ERASED_MEANWHILE)  # noqa: PLW2901 - its text may repeat erased text
-        if isinstance(found, Successor) and at not in drafts:  # a new one is stored with its links
+        if isinstance(found, str) and at not in drafts:  # a new one is stored with its links
             links += _lineage_links(found, proposal)
         made.append(found)
     if links:
@@ -245,12 +235,12 @@ def add_successors(
 
 
 def _draft_new(
-    proposals: Sequence[tuple[Job, Proposal]], read: Parents, run: str, work: JobContext
-) -> tuple[list[Successor | Blocked | None], dict[int, Draft]]:
+    proposals: Sequence[tuple[Job, Proposal]], read: Parents, work: JobContext
+) -> tuple[list[str | Blocked | None], dict[int, Draft]]:
     """Return the successors that are known, and drafts of the others by their places."""
     keys = [_key_of_texts(job, proposal, work) for job, proposal in proposals]
     used = work.store.items.find_keys(tuple(keys))
-    known: list[Successor | Blocked | None] = []
+    known: list[str | Blocked | None] = []
     drafts: dict[int, Draft] = {}
     for at, ((job, proposal), key) in enumerate(zip(proposals, keys, strict=True)):
         known.append(find_successor(job, proposal, work) if key in used else None)
@@ -259,7 +249,7 @@ def _draft_new(
         if known[at] is None:
             free = _key_and_item(job, proposal, work)[0] if key in used else key
             parents = [read.items[parent] for parent in proposal.lineage]
-            drafts[at] = with_inherited_fields(job, proposal, parents, run, work)._replace(key=free)
+            drafts[at] = with_inherited_fields(job, proposal, parents, work)._replace(key=free)
     return known, drafts
 
 
@@ -275,17 +265,17 @@ def _may_have_erased(after: int, work: JobContext) -> bool:
     return False
 
 
-def _as_successor(draft: Draft, outcome: Remembered | Refused) -> Successor | Blocked:
+def _as_successor(draft: Draft, outcome: Remembered | Refused) -> str | Blocked:
     if isinstance(outcome, Refused):
         return Blocked(f"its text was refused: {outcome.message}")
     if outcome.id != draft.id:
         # A user's own memory must not become a successor: undoing the run would remove it.
         return Blocked(f"{outcome.id} already says the same")
-    return Successor(outcome.id)
+    return outcome.id
 
 
 def with_inherited_fields(
-    job: Job, proposal: Proposal, parents: Sequence[Item], run: str, work: JobContext
+    job: Job, proposal: Proposal, parents: Sequence[Item], work: JobContext
 ) -> Draft:
     """Return the draft with the fields inherited from its parents.
 
@@ -294,12 +284,8 @@ def with_inherited_fields(
     """
     assert proposal.successor is not None
     draft = proposal.successor
-    metadata: dict[str, object] = {
-        "made_by": "rules",
-        **draft.metadata,
-        "run": run,
-        "job": job.name,
-    }
+    made = {"run": work.run, "job": job.name}
+    metadata: dict[str, object] = {"made_by": "rules", **draft.metadata, **made}
     users = {parent.user for parent in parents}
     if len(users) == 1 and None not in users:
         metadata["user_id"] = users.pop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -248,36 +249,25 @@ def next_aging(threads: Iterable[Thread], now: datetime) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class PutThread:
-    """Store a whole thread for those who may see up to ``ceiling``; idempotent."""
+class StoreThread:
+    """Store a whole thread for those who may see up to ``ceiling``, or delete it; idempotent."""
 
-    thread: Thread
+    id: str
+    thread: Thread | None
     ceiling: int = HIGHEST_CLASSIFICATION
 
     def __call__(self, work: JobContext) -> None:
         activity = work.store.below(self.ceiling).activity
-        try:
+        if self.thread is None:
+            activity.drop_thread(self.id, actor=ACTOR, now=work.now)
+            return
+        with suppress(NotFound):  # one of its memories was erased meanwhile; the next run retries
             activity.put_thread(self.thread, actor=ACTOR, now=work.now)
-        except NotFound:
-            return  # one of its memories was erased meanwhile; the next run retries
 
     def __str__(self) -> str:
+        if self.thread is None:
+            return f"delete the thread {self.id}"
         return f"{self.thread.headline}: {len(self.thread.members)} memories"
-
-
-@dataclass(frozen=True, slots=True)
-class DropThread:
-    """Delete a thread that the memories up to ``ceiling`` no longer support."""
-
-    thread: str
-    ceiling: int = HIGHEST_CLASSIFICATION
-
-    def __call__(self, work: JobContext) -> None:
-        activity = work.store.below(self.ceiling).activity
-        activity.drop_thread(self.thread, actor=ACTOR, now=work.now)
-
-    def __str__(self) -> str:
-        return f"delete the thread {self.thread}"
 
 
 def thread_proposals(
@@ -288,15 +278,16 @@ def thread_proposals(
     for thread, several in groupby(levels, lambda level: found.get((level, key))):
         same = list(several)
         stored = [before.get((level, key)) for level in same]
-        if thread is None and any(stored):
-            actions.append(DropThread(key, same[-1]))
-        elif thread is not None and (
-            # What is stored for a lower view may be all that this one had.
-            actions
-            # The first creation time is kept.
-            or any(one != thread._replace(created_at=one and one.created_at) for one in stored)
-        ):
-            actions.append(PutThread(thread, same[-1]))
+        if thread is None:
+            is_due = any(stored)
+        else:
+            # What is stored for a lower view may be all that this one had; the first creation
+            # time is kept.
+            is_due = bool(actions) or any(
+                one != thread._replace(created_at=one and one.created_at) for one in stored
+            )
+        if is_due:
+            actions.append(StoreThread(key, thread, same[-1]))
     if actions:
         now = found.get((levels[-1], key))
         shown = now or next(

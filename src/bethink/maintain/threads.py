@@ -26,9 +26,8 @@ from bethink.maintain.journal import (
 )
 from bethink.maintain.thread_events import (
     REACH,
-    DropThread,
-    PutThread,
     Seen,
+    StoreThread,
     ThreadMemory,
     ThreadView,
     common_entities,
@@ -229,10 +228,9 @@ def take_back_thread(key: str, added: Sequence[str], work: JobContext) -> None:
         known = list(seen.store.items.get(list(scores)).values())
         items = mark_outdated(known, seen.store, for_all=True)
         left = sorted((ThreadMemory.of(item), scores[item.id]) for item in items)
-        if added and len(left) > 1:
-            PutThread(make_thread(key, left, FindThreads().match, seen), level)(work)
-        else:
-            DropThread(key, level)(work)
+        is_left = bool(added) and len(left) > 1
+        kept = make_thread(key, left, FindThreads().match, seen) if is_left else None
+        StoreThread(key, kept, level)(work)
 
 
 class _Folding:

@@ -29,7 +29,7 @@ def asked(
     values.update(other)
     return QuestionResult(
         key=key, relevant=dict.fromkeys(relevant, 1.0), ranked=tuple(ranked),
-        confidence=confidence, case="c", tokens=0, seconds=0.0, cpu_seconds=0.0,
+        confidence=confidence, tokens=0, seconds=0.0, cpu_seconds=0.0,
         degraded=(), **values,
     )  # fmt: skip
 

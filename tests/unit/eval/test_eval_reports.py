@@ -23,7 +23,6 @@ NASTY = "<script>alert('x')</script> & \"co\""
 
 def asked(key: str, ranked: str, relevant: str = "a", **other) -> QuestionResult:
     values = {
-        "case": "c",
         "category": "even" if len(key) % 2 else "odd",
         "offered": tuple(ranked),
         "status": "found" if ranked else "nothing_matched",

@@ -18,7 +18,7 @@ from bethink.maintain.journal import GENERATED_PREFIX
 from bethink.maintain.thread_events import (
     CLOSED_AFTER,
     DORMANT_AFTER,
-    PutThread,
+    StoreThread,
     ThreadMemory,
     event_kind,
     member_role,
@@ -536,9 +536,8 @@ def test_events_count_from_nought_and_say_what_matters() -> None:
 def test_storing_a_thread_twice_comes_to_the_same(memory: Memory) -> None:
     """A deed may be repeated by a run that is taken up again."""
     ids = tell(memory, (0, "The weir was measured"), (1, "A heron was seen"))
-    deed = PutThread(
-        Thread(f"{GENERATED_PREFIX}1", "Birds", members=tuple(Member(one) for one in ids))
-    )
+    key = f"{GENERATED_PREFIX}1"
+    deed = StoreThread(key, Thread(key, "Birds", members=tuple(Member(one) for one in ids)))
     work = memory.session.job_context()
 
     deed(work)
@@ -615,7 +614,7 @@ def test_a_run_that_ended_in_the_middle_is_made_good_by_the_next(memory: Memory)
     memory.maintain("threads")
     memory.forget(*firsts)
     plan = memory.maintain("threads", preview=True).plan
-    stored = [step for step in plan.steps if isinstance(step.proposal.actions[-1], PutThread)]
+    stored = [step for step in plan.steps if step.proposal.actions[-1].thread]
     memory.carry_out(plan._replace(steps=tuple(stored), places=()))
     memory.maintain("threads")
 

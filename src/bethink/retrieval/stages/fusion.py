@@ -25,16 +25,17 @@ class Rrf:
     name: str = "rrf"
 
     def __call__(self, found: Mapping[Retriever, Pool], ctx: Context) -> Pool:
-        def share(channel: Retriever, seen: Evidence, _: Pool) -> Evidence:
-            rank = seen.rank or 1
-            return Evidence(
-                f"fuse.{channel.name}", "add", channel.weight / (self.k + rank), f"rank {rank}"
-            )
-
-        merged = merge_pools(found, share)
+        merged = merge_pools(found, self.share)
         if any(not channel.weight for channel in found):
             merged = tuple(cand for cand in merged if cand.score)
         return merged[: ctx.candidate_limit(self.pool)] if self.pool else merged
+
+    def share(self, channel: Retriever, seen: Evidence, _: Pool) -> Evidence:
+        """Return what a retriever contributes to the score of a memory."""
+        rank = seen.rank or 1
+        return Evidence(
+            f"fuse.{channel.name}", "add", channel.weight / (self.k + rank), f"rank {rank}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

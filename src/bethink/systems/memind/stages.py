@@ -9,10 +9,11 @@ from operator import attrgetter
 from bethink.core.dataclass import dataclass
 from bethink.core.sentences import caption
 from bethink.errors import ModelError
-from bethink.model import Candidate, Caption, Evidence, Filters, Item, Pool, replay, sort_by_score
+from bethink.model import Candidate, Caption, Evidence, Filters, Item, Pool, sort_by_score
 from bethink.ports import Scope, late_interaction
 from bethink.retrieval.context import AnswerExtras, Context, PerEach, Retriever
 from bethink.retrieval.scope import rejection_reason
+from bethink.retrieval.stages.fusion import Rrf, merge_pools
 from bethink.retrieval.stages.late_interaction import similarity_features
 from bethink.systems.memind.retrievers import time_factor
 
@@ -50,23 +51,7 @@ class RrfBonus:
         return sort_by_score((*merged, *others.values()))
 
     def _fuse(self, found: Mapping[Retriever, Pool]) -> Pool:
-        items: dict[str, Item] = {}
-        seen: dict[str, list[Evidence]] = {}
-        shares: dict[str, list[Evidence]] = {}
-        for channel, pool in found.items():
-            for cand in pool:
-                own, key = cand.evidence[-1], cand.item.id
-                rank = own.rank or 1
-                part = channel.weight / (self.k + rank)
-                items.setdefault(key, cand.item)
-                seen.setdefault(key, []).append(own.as_report())
-                shares.setdefault(key, []).append(
-                    Evidence(f"fuse.{channel.name}", "add", part, f"rank {rank}")
-                )
-        summed = sort_by_score(
-            Candidate(item, replay(shares[key]), (*seen[key], *shares[key]))
-            for key, item in items.items()
-        )
+        summed = merge_pools(found, Rrf(self.k).share)
         best = summed[0].score
         unit = 1.0 / best if best > 0 else 1.0
         return sort_by_score(
