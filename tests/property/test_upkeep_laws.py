@@ -1,4 +1,4 @@
-"""Whatever happened since the last run: a run that is not needed would find nothing to do."""
+"""Whatever happened since the last run: what is stored is what all memories form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from bethink import Memory
 from bethink.errors import NotFound, Refused
 from bethink.maintain.insights import Insights
 from bethink.maintain.job import Job, Proposal
-from bethink.maintain.journal import Place
 from bethink.maintain.thread_events import Seen, thread_views
 from bethink.maintain.threads import FindThreads, ThreadSearch
 from bethink.ports import Embedder
@@ -123,32 +122,19 @@ def proposed(job: Job, memory: Memory) -> list[Proposal]:
     return [one for one in job.plan(work) if one.place is None]
 
 
-def check_settled(job: Job, memory: Memory, patch: pytest.MonkeyPatch) -> None:
-    """Run a job until nothing is left; then it does not look again, and would find nothing."""
+def check_settled(job: Job, memory: Memory) -> None:
+    """Run a job until nothing is left; then it finds nothing, and leaves no line."""
     while memory.maintain(job).run is not None:
         pass
-    memory.maintain(job)
     lines = last_lines(memory)
     memory.maintain(job)
 
     assert last_lines(memory) == lines
-    with patch.context() as looking:
-        looking.setattr(Place, "is_settled", lambda _: False)
-        assert proposed(job, memory) == []
+    assert proposed(job, memory) == []
 
 
 def last_lines(memory: Memory) -> list[Any]:
     return memory.store.admin.changes(item=None, actor=None, limit=3)
-
-
-def check_skipped(job: Job, memory: Memory, patch: pytest.MonkeyPatch) -> None:
-    """What a job proposes is what it proposes if it looks at everything in any case."""
-    found = proposed(job, memory)
-    with patch.context() as looking:
-        looking.setattr(Place, "is_settled", lambda _: False)
-        again = proposed(job, memory)
-    plain = [(one.rule, one.ends, one.parents, one.text, one.action_texts) for one in found]
-    assert plain == [(one.rule, one.ends, one.parents, one.text, one.action_texts) for one in again]
 
 
 def check_threads(memory: Memory) -> None:
@@ -163,9 +149,7 @@ def check_threads(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_stored_threads_are_the_threads_of_everything(
-    seed: int, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stored_threads_are_the_threads_of_everything(seed: int, embedder: Embedder) -> None:
     """After every run of a history, the stored threads are those that all memories form."""
     clock = FixedClock(NOW)
     with Memory.open(":memory:", embedder=embedder if seed % 2 else "none", clock=clock) as memory:
@@ -173,47 +157,20 @@ def test_stored_threads_are_the_threads_of_everything(
         for number in range(16):
             for _ in range(history.random.randrange(1, 6)):
                 history.change()
-            check_skipped(JOB, memory, monkeypatch)
             check_threads(memory)
             if number % 4 == 3:
-                check_settled(JOB, memory, monkeypatch)
+                check_settled(JOB, memory)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_insights_that_are_not_looked_for_would_not_be_found(
-    seed: int, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run proposes the same, whether or not it sees that nothing has changed."""
+def test_insights_come_to_rest(seed: int, embedder: Embedder) -> None:
+    """Whatever happened before: after runs until nothing is left, the next proposes nothing."""
     clock = FixedClock(NOW)
     with Memory.open(":memory:", embedder=embedder if seed % 2 else "none", clock=clock) as memory:
         history = History(memory, clock, seed)
         for number in range(16):
             for _ in range(history.random.randrange(1, 6)):
                 history.change()
-            check_skipped(INSIGHTS, memory, monkeypatch)
             memory.maintain(INSIGHTS)
-            runs = memory.maintenance(limit=1)
-            if number % 5 == 4 and runs:
-                with suppress(Refused):
-                    memory.undo_run(runs[0].run)
-                check_skipped(INSIGHTS, memory, monkeypatch)
-
-
-def test_a_job_does_not_look_again_where_nothing_changed(
-    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once nothing is left to do, the next runs read no memory, until one changes or ages."""
-    clock = FixedClock(NOW)
-    with Memory.open(":memory:", embedder=embedder, clock=clock) as memory:
-        history = History(memory, clock, 3)
-        for _ in range(12):
-            history.remember()
-        for job in (JOB, INSIGHTS):
-            check_settled(job, memory, monkeypatch)
-            with monkeypatch.context() as patch:
-                patch.setattr(type(memory.store.items), "browse", read_nothing)
-                assert proposed(job, memory) == []
-
-
-def read_nothing(*_: object, **__: object) -> None:
-    raise AssertionError("the memories were read")
+            if number % 5 == 4:
+                check_settled(INSIGHTS, memory)

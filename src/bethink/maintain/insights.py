@@ -12,8 +12,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import chain
 from statistics import fmean
 from sys import intern
 
@@ -47,7 +45,6 @@ from bethink.maintain.job import (
     vectors_of,
     visible_items,
 )
-from bethink.maintain.journal import Place, dependence
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
 from bethink.retrieval.provenance import content_digest, recorded_sources, source_record
@@ -216,35 +213,17 @@ class Insights:
             yield Proposal(NEEDS_WHOLE_MEMORY, "")
             return
         with work.store.snapshot():
-            place = Place(self.name, dependence(self, work.filters), work)
-            if place.is_settled():
-                return
             tree = current_tree(work, self.name)
-            items, until = self._visible(work)
+            items = {
+                item.id: LooseMemory.of(item)
+                for item in iter_current(work, levels=self.levels)
+                if is_valid(item, work) and not item.flags and not is_made_by(item, self.name)
+            }
             held, stale = _held_by(tree[LEAF], items)
-            here = place.describe(until)
-        is_due = False
-        for proposal in chain(
-            self._renew_leaves(stale, work),
-            self._plan_leaves(items, held, work),
-            self._plan_level_above(tree[LEAF], tree[BRANCH], BRANCH, work),
-            self._plan_level_above(self._root_children(tree), tree[ROOT], ROOT, work),
-        ):
-            is_due = True
-            yield proposal
-        if not is_due:
-            yield Proposal("", "", place=here)
-
-    def _visible(self, work: JobContext) -> tuple[dict[str, LooseMemory], datetime | None]:
-        """Return the memories to make leaves of, and when one next becomes valid or ceases to."""
-        items: dict[str, LooseMemory] = {}
-        until: datetime | None = None
-        for item in iter_current(work, levels=self.levels, include_expired=True):
-            moments = (item.valid_from, item.valid_to, until)
-            until = min((at for at in moments if at and at > work.now), default=None)
-            if is_valid(item, work) and not item.flags and not is_made_by(item, self.name):
-                items[item.id] = LooseMemory.of(item)
-        return items, until
+        yield from self._renew_leaves(stale, work)
+        yield from self._plan_leaves(items, held, work)
+        yield from self._plan_level_above(tree[LEAF], tree[BRANCH], BRANCH, work)
+        yield from self._plan_level_above(self._root_children(tree), tree[ROOT], ROOT, work)
 
     def _root_children(self, tree: Mapping[str, Sequence[Item]]) -> list[Item]:
         """Return the children of the root: the branches, and leaves too few for one."""

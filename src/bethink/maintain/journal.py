@@ -1,9 +1,8 @@
-"""The journal of maintenance runs, the lineage of memories, and whether anything changed.
+"""The journal of maintenance runs, the lineage of memories, and how far jobs have read.
 
 Journal lines are found by the id of the run. They hold ids, never a word of a memory, and
 the highest classification of what they name, so that readers below it never see them. A job
-that has seen all memories and found nothing to do keeps its place: the number of the last
-line it knew. While no change follows it, the next run need not look again.
+that reads the journal itself keeps its place there: the number of the last line it knows.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from bethink.core.json_values import Json, iso
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.inbox import is_sealed, unseal
@@ -376,7 +375,6 @@ GENERATED_PREFIX = "thread-"  # of the ids of threads that the job makes
 ERASED = "erased"
 LINES_AT_ONCE = 2_000
 _KEPT = "place"
-_OWN_LINES = frozenset({_RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _KEPT, "ran"})
 
 
 def last_line(work: JobContext) -> Event | None:
@@ -388,45 +386,6 @@ def last_line(work: JobContext) -> Event | None:
 def dependence(*parts: object) -> str:
     """Return a short hash of what a result depends on besides the memories."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-
-
-class Place(NamedTuple):
-    """How far a job has read the journal, and what its result depends on besides the memories.
-
-    A job that goes through all memories keeps its place when it found nothing to do: as long
-    as it is settled there is nothing to do again, and the memories need not be read.
-    """
-
-    job: str
-    depends_on: str
-    work: JobContext
-
-    def is_settled(self) -> bool:
-        """Whether nothing has changed since the job found nothing to do."""
-        admin, now = self.work.store.admin, self.work.now
-        kept = read_place(self.job, self.work)
-        if kept.get("depends_on") != self.depends_on or "until" not in kept:
-            return False
-        until = datetime.fromisoformat(kept["until"]) if kept["until"] else None
-        if datetime.fromisoformat(kept["at"]) > now or (until is not None and until <= now):
-            return False
-        through = int(kept["through"])
-        while later := admin.events(after=through, limit=LINES_AT_ONCE):
-            # Links say what is outdated, also those that a job adds.
-            if any(line.kind not in _OWN_LINES or '"links":' in line.detail for line in later):
-                return False
-            through = later[-1].seq
-        return True
-
-    def describe(self, until: datetime | None) -> str:
-        """Describe the present place, for `Proposal.place`; it holds until a moment at most."""
-        detail = {
-            **_place_at(last_line(self.work)),
-            "at": iso(self.work.now),
-            "until": iso(until) if until is not None else None,
-            "depends_on": self.depends_on,
-        }
-        return json.dumps(detail, separators=(",", ":"))
 
 
 def read_place(job: str, work: JobContext) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -239,13 +239,6 @@ def generated_threads(work: JobContext) -> Iterator[Thread]:
     while found := work.store.activity.threads(limit=page, offset=offset):
         yield from (one for one in found if one.id.startswith(GENERATED_PREFIX))
         offset += page
-
-
-def next_aging(threads: Iterable[Thread], now: datetime) -> datetime | None:
-    """Return when the next of these threads becomes dormant or closed, by time alone."""
-    last = {thread.events[-1].at for thread in threads}
-    moments = (at + quiet for at in last for quiet in (DORMANT_AFTER, CLOSED_AFTER))
-    return min((at for at in moments if at > now), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
 from bethink.maintain.job import PAGE_SIZE, JobContext, Proposal, batches
-from bethink.maintain.journal import (
-    GENERATED_PREFIX,
-    HIGHEST_CLASSIFICATION,
-    Place,
-    dependence,
-    undone_threads,
-)
+from bethink.maintain.journal import GENERATED_PREFIX, HIGHEST_CLASSIFICATION, undone_threads
 from bethink.maintain.thread_events import (
     REACH,
     Seen,
@@ -33,7 +27,6 @@ from bethink.maintain.thread_events import (
     common_entities,
     generated_threads,
     member_role,
-    next_aging,
     thread_events,
     thread_headline,
     thread_items,
@@ -96,22 +89,13 @@ class FindThreads:
             yield Proposal(NEEDS_WHOLE_MEMORY, "")
             return
         with work.store.snapshot():
-            model = work.embedder.model if work.embedder else ""
-            place = Place(self.name, dependence(self, work.filters, model), work)
-            if place.is_settled():
-                return
             search = ThreadSearch(self, thread_views(work), work)
             before, found = search.stored(), search.find_all()
             search.drop_hidden(before, found)
-            here = place.describe(next_aging(found.values(), work.now))
         keys = sorted({key for _, key in (*found, *before)})
         due = [one for key in keys for one in thread_proposals(key, search.levels, found, before)]
         undone = undone_threads(work.store) if due else set()
-        due = [one for one in due if one.thread[:2] not in undone]
-        yield from due
-        # Vectors that come later are no change of a memory.
-        if not due and not search.lacks_vectors:
-            yield Proposal("", "", place=here)
+        yield from (one for one in due if one.thread[:2] not in undone)
 
     def score(self, pair: Pair) -> float:
         """Return how strongly two memories belong together."""
@@ -140,7 +124,6 @@ class ThreadSearch:
         self._rules, self._views, self._work = rules, views, work
         self._highest: dict[str, int] = {}  # classification of a thread's memories
         self.levels = [view.level for view in views]
-        self.lacks_vectors = False
 
     def stored(self) -> Seen:
         """Return the threads that this job has stored, as each view shows them."""
@@ -158,7 +141,6 @@ class ThreadSearch:
         grouped: defaultdict[str, list[tuple[ThreadMemory, float]]] = defaultdict(list)
         for item, placed in folding.place(items):
             grouped[placed.thread].append((item, placed.score))
-        self.lacks_vectors = folding.lacks_vectors
         found: Seen = {}
         for key, members in grouped.items():
             self._finish(key, members, found)
@@ -245,7 +227,6 @@ class _Folding:
         self._joined: dict[str, int] = {}  # the lowest class of those that joined a thread
         self._causes: Mapping[str, Mapping[str, float]] = {}
         self._vectors: dict[str, Vector] = {}
-        self.lacks_vectors = False
 
     def place(self, items: Sequence[ThreadMemory]) -> Iterator[tuple[ThreadMemory, Placement]]:
         """Yield each memory with its placement."""
@@ -349,7 +330,6 @@ class _Folding:
         wanted |= {item.id for item in block if not entities.isdisjoint(item.entities)}
         for page in batches(sorted(wanted - self._vectors.keys()), PAGE_SIZE):
             found = self._work.store.vectors.embeddings(page, embedder.model)
-            self.lacks_vectors |= len(found) < len(page)
             self._vectors.update((key, made.vector) for key, made in found.items())
 
 

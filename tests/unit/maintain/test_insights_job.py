@@ -941,7 +941,7 @@ def test_links_that_a_run_adds_let_the_next_one_look_again(memory: Memory) -> No
     ids = tell(memory, "lock", 4)
     grow(memory)
     (new,) = tell(memory, "weir", 1, first=9)
-    memory.maintain(SMALL)  # it keeps its place
+    memory.maintain(SMALL)
 
     record_links(
         [Link(Node("item", new), Node("item", ids[0]), "supersedes")], memory.session.job_context()
