@@ -31,7 +31,7 @@ from bethink.core.dataclass import dataclass, field, replace
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import plugins
-from bethink.core.small_files import read_small_file
+from bethink.core.small_files import read_small_text
 from bethink.errors import BadSetting
 
 ENV_PREFIX = "BETHINK_"
@@ -585,7 +585,7 @@ def _resolve_path(value: SettingValue, folder: Path | None) -> SettingValue:
 
 def read_table(path: Path) -> dict[str, object]:
     """Read a TOML file; raise BadSetting with the position if it is not TOML."""
-    return _parse_toml(_read_file(path), path)
+    return _parse_toml(read_small_text(path, BadSetting), path)
 
 
 def write_key(path: Path, key: str, value: str | int | bool | None, *, keep_mode: bool) -> None:
@@ -596,7 +596,7 @@ def write_key(path: Path, key: str, value: str | int | bool | None, *, keep_mode
     """
     # The target of a link is changed, and the link kept.
     real = Path(os.path.realpath(path))
-    old = _read_file(real) if real.exists() else ""
+    old = read_small_text(real, BadSetting) if real.exists() else ""
     parsed = _parse_toml(old, path)
     expected = {name: kept_value for name, kept_value in parsed.items() if name != key}
     if value is not None:
@@ -612,15 +612,6 @@ def write_key(path: Path, key: str, value: str | int | bool | None, *, keep_mode
         atomic_replace(real, new.encode(), mode=mode)
     except OSError as error:
         raise BadSetting(f"{real} cannot be written: {error.strerror}") from error
-
-
-def _read_file(path: Path) -> str:
-    try:
-        return read_small_file(path).decode()
-    except UnicodeDecodeError as error:
-        raise BadSetting(f"{path}: not UTF-8 text: {error.reason}") from error
-    except OSError as error:
-        raise BadSetting(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, object]:

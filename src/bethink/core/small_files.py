@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from stat import S_ISREG
 
-from bethink.errors import ModelError
+from bethink.errors import BethinkError, ModelError
 
 MAX_CONFIG_BYTES = 64 * 1024
 MAX_DEPTH = 32
@@ -31,6 +31,16 @@ def read_small_file(path: Path, max_bytes: int = MAX_CONFIG_BYTES) -> bytes:
     if len(content) > max_bytes:
         raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes")
     return content
+
+
+def read_small_text(path: Path, mistake: type[BethinkError]) -> str:
+    """Read a small file of text; raise this kind of error where it cannot be read."""
+    try:
+        return read_small_file(path).decode()
+    except UnicodeDecodeError as error:
+        raise mistake(f"{path}: not UTF-8 text: {error.reason}") from error
+    except OSError as error:
+        raise mistake(f"{path} cannot be read: {error.strerror}") from error
 
 
 def refuse_extremes(value: object, depth: int = MAX_DEPTH) -> None:

@@ -20,7 +20,7 @@ from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field, field_types, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import Registry, import_own_class
-from bethink.core.small_files import read_small_file
+from bethink.core.small_files import read_small_text
 from bethink.core.toml import parse_toml
 from bethink.errors import BadProfile, BadSetting, NotFound
 from bethink.model import LEVELS, Pool
@@ -208,13 +208,15 @@ def load_profile(
 
 def profile_source(name: str, folders: Iterable[Path] = ()) -> str:
     """The text of a profile's file, for a copy to change."""
-    return _read_file(profile_names(folders).get(name) or _PACKAGE_FOLDER / _shipped_file(name))
+    path = profile_names(folders).get(name) or _PACKAGE_FOLDER / _shipped_file(name)
+    return read_small_text(path, BadProfile)
 
 
 @cache
 def _load_shipped(name: str, changes: tuple[Change, ...] = ()) -> Profile:
     path = _shipped_file(name)
-    return parse_profile(_read_file(_PACKAGE_FOLDER / path), name, path, changes)
+    text = read_small_text(_PACKAGE_FOLDER / path, BadProfile)
+    return parse_profile(text, name, path, changes)
 
 
 def load_profile_file(
@@ -222,16 +224,8 @@ def load_profile_file(
 ) -> Profile:
     """Load a profile from a file; its name is the file's stem. See `load_profile`."""
     may_import = trusted is not None and path.absolute().parent == trusted.absolute()
-    return parse_profile(_read_file(path), path.stem, str(path), changes, may_import=may_import)
-
-
-def _read_file(path: Path) -> str:
-    try:
-        return read_small_file(path).decode()
-    except UnicodeDecodeError as error:
-        raise BadProfile(f"{path}: not UTF-8 text: {error.reason}") from error
-    except OSError as error:
-        raise BadProfile(f"{path} cannot be read: {error.strerror}") from error
+    text = read_small_text(path, BadProfile)
+    return parse_profile(text, path.stem, str(path), changes, may_import=may_import)
 
 
 def parse_profile(

@@ -196,7 +196,7 @@ def _parse_string_list(name: str, value: object, limit: int = 1000) -> tuple[str
     for entry in entries:
         if not isinstance(entry, str):
             raise Refused(f"{name} takes text, not {entry!r}")
-        _validate_text(entry, name, limit)
+        validated_text(entry, name, limit)
     return entries
 
 
@@ -216,7 +216,7 @@ def build_query(
     request: RecallRequest, filters: Filters, defaults: RecallDefaults, *, now: datetime
 ) -> Query:
     """Build a Query within the limits; a value over a limit is refused, never truncated."""
-    _validate_text(request.text, "the question", MAX_QUERY_BYTES)
+    validated_text(request.text, "the question", MAX_QUERY_BYTES)
     wordless = not request.text.strip()
     if wordless and not filters.narrows:
         raise Refused(
@@ -294,7 +294,7 @@ def _parse_situation(fields: Mapping[str, object]) -> Situation:
     return Situation(
         None if hour is None else int_in_range("the context's hour", hour, 0, 23),
         None if weekday is None else int_in_range("the context's weekday", weekday, 0, 6),
-        None if topic is None else _validate_text(topic, "the context's topic", 1000),
+        None if topic is None else validated_text(topic, "the context's topic", 1000),
     )
 
 
@@ -350,13 +350,8 @@ def _decode_cursor(cursor: str, text: str) -> tuple[_CursorTime, frozenset[int]]
     return cursor_time, frozenset(marks)
 
 
-def validated_text(text: str, what: str, limit: int) -> str:
+def validated_text(text: object, what: str, limit: int) -> str:
     """The text, if a store can keep it and it is within the limit in bytes; else raise."""
-    _validate_text(text, what, limit)
-    return text
-
-
-def _validate_text(text: object, what: str, limit: int) -> str:
     if not isinstance(text, str):
         raise BadText(f"{what} must be text, not {type(text).__name__}")
     bad = find_unstorable(text)
