@@ -195,7 +195,7 @@ def stack(parts: Sequence[np.ndarray]) -> torch.Tensor:
 def encode(lines: Sequence[Line]) -> Iterator[tuple[list, np.ndarray, np.ndarray]]:
     """Yield the spans of the words of each line, their features, and those in lower case."""
     embedder = EncoderEmbedder()
-    split = embedder._pieces()  # noqa: SLF001 - only here
+    split = embedder._tokenizer()  # noqa: SLF001 - only here
     for start in range(0, len(lines), 256):
         pieces = [split(line.text) for line in lines[start : start + 256]]
         for states in embedder._encode_pieces(pieces):  # noqa: SLF001

@@ -186,8 +186,8 @@ def count_uses(
     known: set[str], chosen: list[str], foreign: Iterable[Counter[str]], english: Counter[str]
 ) -> tuple[Counter[str], Counter[str]]:
     """How often each new piece is used in foreign and in English texts."""
-    split = BertTokenizer(["[UNK]", "[CLS]", "[SEP]", *sorted(known - {"[UNK]", "[CLS]", "[SEP]"}), *chosen])  # fmt: skip
     names = ["[UNK]", "[CLS]", "[SEP]", *sorted(known - {"[UNK]", "[CLS]", "[SEP]"}), *chosen]
+    split = BertTokenizer("\n".join(names).encode())
     counted = (Counter[str](), Counter[str]())
     for uses, words in ((counted[0], foreign), (counted[1], [english])):
         for some in words:

@@ -27,7 +27,8 @@ def split(request, file):
 
 def our_tokenizer(file: Path) -> BertTokenizer:
     vocabulary = LibraryTokenizer(file).vocabulary
-    return BertTokenizer(sorted(vocabulary, key=vocabulary.__getitem__))
+    pieces = sorted(vocabulary, key=vocabulary.__getitem__)
+    return BertTokenizer("\n".join(pieces).encode())
 
 
 def sentences(pieces: TextPieces) -> list[str]:

@@ -1,12 +1,12 @@
-"""Contextual embedders: what all share, and our own small encoder, run by NumPy alone.
+"""Our own small encoder, run by NumPy alone.
 
-The encoder is all-MiniLM-L6-v2 cut down to a third of its weights; ``training/`` has the
+It is all-MiniLM-L6-v2 cut down to a third of its weights; ``training/`` has the
 recipe and the model card. The weights are data of this package.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,6 @@ from bethink.models.embed.contextual import (
 )
 from bethink.models.embed.tokenizers import (
     BertTokenizer,
-    PieceTokenizer,
     TextPieces,
     require_encodable,
     split_windows,
@@ -44,32 +43,26 @@ ENCODER_VOCABULARY = "encoder-2-vocabulary.txt"
 _MAX_GROUP_PIECES = 16_384
 
 
-class ContextualEmbedder:
-    """Mean-pooled contextual vectors, with token vectors for late interaction.
+class EncoderEmbedder:
+    """Our own encoder: mean-pooled vectors, and token vectors for late interaction.
 
-    A text longer than the network's window is encoded in several, cut between sentences.
-    Thread-safe.
+    Nothing to install; the weights are read with the first text. A text longer than the
+    network's window is encoded in several, cut between sentences. Thread-safe.
     """
 
-    slow = True
+    model = "bethink-encoder-2"
+    dim = 384
+    unrelated = 0.008
+    best_sentences = staticmethod(best_contextual_sentences)
+    best_matches = staticmethod(best_contextual_matches)
 
-    def __init__(
-        self,
-        tokenizer: Callable[[], PieceTokenizer],
-        encode: Callable[[Sequence[Sequence[int]]], Sequence[Matrix]],
-        window: Callable[[], int],
-    ) -> None:
-        """Set how texts become token vectors; nothing is called before the first text.
-
-        ``encode`` returns the vectors of each row of token ids, ``window`` the maximum length
-        of a row.
-        """
-        self._tokenizer, self._encode, self._window = tokenizer, encode, window
+    def __init__(self, folder: Path = ENCODER_DATA) -> None:
+        """Set the folder of the weights and the vocabulary; by default the package's own."""
+        self._weights = folder / ENCODER_WEIGHTS
+        self._network = Lazy(lambda: EncoderNetwork.load(self._weights))
+        own = folder == ENCODER_DATA
+        self._tokenizer = shared_tokenizer if own else Lazy(lambda: load_tokenizer(folder))
         self._encode_query = lru_cache(_MAX_CACHED_QUERIES)(self._encode_text)
-
-    @property
-    def dim(self) -> int:
-        raise NotImplementedError
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Return one embedding per text; zeros for a text without tokens.
@@ -84,7 +77,7 @@ class ContextualEmbedder:
             for place, states in zip(
                 group, self._encode_pieces([pieces[place] for place in group]), strict=True
             ):
-                count = self._token_count(states.pieces)
+                count = split.count(states.pieces)
                 made[place] = Embedding(states.pooled(), states.packed(), count)
         return [made[place] for place in range(len(texts))]
 
@@ -108,18 +101,27 @@ class ContextualEmbedder:
         shares = [weights[counted[place]] for place in places]
         return normalise(np.asarray(shares, dtype=np.float32) @ vectors)
 
-    best_sentences = staticmethod(best_contextual_sentences)
-    best_matches = staticmethod(best_contextual_matches)
-
     def join(self, parts: Sequence[Embedding]) -> Embedding:
         """Return the embedding of a list of texts: the mean vector, and the tokens of all."""
         total: Vector = np.stack([part.vector for part in parts]).sum(axis=0, dtype=np.float32)
         tokens = join_contextual([part.tokens for part in parts], self.dim)
         return Embedding(normalise(total), tokens)
 
-    def _token_count(self, pieces: TextPieces) -> int:
-        """Return the length of a text in tokens; 0: counted apart, where it is needed."""
-        return 0
+    def count_tokens(self, text: str) -> int:
+        """Count the word pieces: close to a language model's tokens for English."""
+        split = self._tokenizer()
+        return split.count(split(require_encodable(text)))
+
+    def use_runtime(self) -> bool:
+        """Run the network by ONNX Runtime, if it is installed, in int8 where that is fast.
+
+        For many texts: loading it takes longer than a few of them.
+        """
+        from bethink.models.embed.encoder_graph import open_layers  # start-up time
+
+        if (layers := open_layers(self._weights)) is not None:
+            self._network().run_layers_by(layers)
+        return layers is not None
 
     def _word_vectors(self, words: Sequence[str], question: str) -> tuple[list[int], Matrix]:
         """Return the word position and the vector of each token of the words."""
@@ -135,14 +137,15 @@ class ContextualEmbedder:
 
     def _encode_pieces(self, pieces: Sequence[TextPieces]) -> list[ContextualTokens]:
         split = self._tokenizer()
-        size = self._window() - 2
+        network = self._network()
+        size = network.window - 2
         ends = [piece.sentence_ends() for piece in pieces]
         cuts = [
             split_windows(len(piece.ids), end, size)[:MAX_WINDOWS]
             for piece, end in zip(pieces, ends, strict=True)
         ]
         vectors = iter(
-            self._encode(
+            network.encode(
                 [
                     [split.start_id, *piece.ids[start:stop], split.end_id]
                     for piece, cut in zip(pieces, cuts, strict=True)
@@ -168,47 +171,6 @@ def _group_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
         total += lengths[place]
     if group:
         yield group
-
-
-class EncoderEmbedder(ContextualEmbedder):
-    """Our own encoder: nothing to install; the weights are read with the first text."""
-
-    model = "bethink-encoder-2"
-    unrelated = 0.008
-    slow = False
-
-    def __init__(self, folder: Path = ENCODER_DATA) -> None:
-        """Set the folder of the weights and the vocabulary; by default the package's own."""
-        self._weights = folder / ENCODER_WEIGHTS
-        self._network = Lazy(lambda: EncoderNetwork.load(self._weights))
-        own = folder == ENCODER_DATA
-        self._pieces = shared_tokenizer if own else Lazy(lambda: load_tokenizer(folder))
-        super().__init__(
-            self._pieces, lambda rows: self._network().encode(rows), lambda: self._network().window
-        )
-
-    @property
-    def dim(self) -> int:
-        return 384
-
-    def count_tokens(self, text: str) -> int:
-        """Count the word pieces: close to a language model's tokens for English."""
-        split = self._pieces()
-        return split.count(split(require_encodable(text)))
-
-    def use_runtime(self) -> bool:
-        """Run the network by ONNX Runtime, if it is installed, in int8 where that is fast.
-
-        For many texts: loading it takes longer than a few of them.
-        """
-        from bethink.models.embed.encoder_graph import open_layers  # start-up time
-
-        if (layers := open_layers(self._weights)) is not None:
-            self._network().run_layers_by(layers)
-        return layers is not None
-
-    def _token_count(self, pieces: TextPieces) -> int:
-        return self._pieces().count(pieces)
 
 
 def load_tokenizer(folder: Path = ENCODER_DATA) -> BertTokenizer:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol
 from unicodedata import category, normalize
 
 from bethink.core.lazy import lazy_pattern
@@ -106,15 +105,6 @@ def split_windows(
     return list(pairwise(cuts))
 
 
-class PieceTokenizer(Protocol):
-    """Splits a text into word pieces; ``start_id`` and ``end_id`` enclose every window."""
-
-    start_id: int
-    end_id: int
-
-    def __call__(self, text: str) -> TextPieces: ...
-
-
 _CHUNKS = lazy_pattern(r"[^ \t\n\r]+")
 # ASCII is split by this alone; anything else needs its characters' categories.
 _ASCII_WORDS = lazy_pattern(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")
@@ -166,16 +156,9 @@ class BertTokenizer:
     of each word the longest pieces from the left. Control tokens in a text are text.
     """
 
-    def __init__(self, vocabulary: Sequence[str] | bytes) -> None:
-        """Set the pieces in the order of their ids; a piece inside a word begins with ##.
-
-        Bytes are the file of a vocabulary, one piece a line.
-        """
-        self._find = (
-            _PieceIds(vocabulary).find
-            if isinstance(vocabulary, bytes)
-            else {piece: number for number, piece in enumerate(vocabulary)}.get
-        )
+    def __init__(self, vocabulary: bytes) -> None:
+        """Set the pieces, a line each in the order of their ids; ## begins one inside a word."""
+        self._find = _PieceIds(vocabulary).find
         ids = [self._find(special) for special in ("[CLS]", "[SEP]", "[UNK]")]
         if None in ids:
             raise ModelError("the vocabulary has no [CLS], [SEP] or [UNK]")
