@@ -19,6 +19,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
@@ -29,7 +30,6 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.models.embed.tokenizers import TextPieces
-from bethink.models.onnx_runtime import run_batched
 
 if TYPE_CHECKING:
     AnyArray = NDArray[Any]
@@ -223,8 +223,11 @@ def _equal_share(counts: Sequence[int], most: int) -> int:
     return most if sum(counts) <= most else most // len(counts)
 
 
-# What a batch of this many tokens computes stays in a core's cache.
+# Rows of one length run in one batch. What so many tokens compute stays in a core's cache.
 _MAX_BATCH_TOKENS = 640
+# From this many runs on, several threads share them; results are bit-identical.
+_MIN_PARALLEL_BATCHES = 8
+max_threads = 4  # of this process
 HEAD_WIDTH = 32
 NORM_EPSILON = 1e-12
 _GELU_SCALE, _GELU_CUBE = math.sqrt(2 / math.pi), 0.044715
@@ -345,7 +348,7 @@ class EncoderNetwork:
     def encode(self, rows: Sequence[Sequence[int]]) -> list[Matrix]:
         """Return the token vectors of each row of token ids: length × width."""
         with ONE_BLAS_THREAD:
-            return run_batched(self._run, rows, self._batch_tokens)
+            return _run_batched(self._run, rows, self._batch_tokens)
 
     def embed_pieces(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors that pieces have at their places, before any layer."""
@@ -371,6 +374,50 @@ class EncoderNetwork:
             states += seen
             _layer_norm(states, *layer.norm)
         return states
+
+
+def _run_batched(
+    run: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+    rows: Sequence[Sequence[int]],
+    most_tokens: int,
+) -> list[Matrix]:
+    """Run the network on each row of token ids; return the outputs in order.
+
+    Rows of one length run together, up to so many tokens: nothing is padded, and a row gets
+    the same bits in any batch.
+    """
+    batches = list(_batches_by_length(rows, most_tokens))
+
+    def together(batch: list[int]) -> NDArray[np.float32]:
+        return run(np.array([rows[place] for place in batch], dtype=np.int64))
+
+    made: dict[int, Matrix] = {}
+    for batch, states in zip(batches, _run_batches(together, batches), strict=True):
+        made.update(zip(batch, states, strict=True))
+    return [made[place] for place in range(len(rows))]
+
+
+def _batches_by_length(rows: Sequence[Sequence[int]], most_tokens: int) -> Iterator[list[int]]:
+    """Yield row positions in batches of equal length, up to the token limit."""
+    by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+    for length, same in groupby(by_length, key=lambda place: len(rows[place])):
+        places = list(same)
+        most = max(1, most_tokens // length)
+        yield from (places[start : start + most] for start in range(0, len(places), most))
+
+
+def _run_batches(
+    run: Callable[[list[int]], NDArray[np.float32]], batches: list[list[int]]
+) -> Iterator[NDArray[np.float32]]:
+    """Run the batches in order, on several threads where that pays off."""
+    threads = min(max_threads, os.cpu_count() or 1)
+    if threads < 2 or len(batches) < _MIN_PARALLEL_BATCHES:
+        yield from map(run, batches)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # start-up time: a question needs none
+
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(run, batches)
 
 
 @cache

@@ -8,16 +8,18 @@ The last product of a layer stays in float32: its input has values far beyond th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.arrays import NDArray, np
+from bethink.core.atomic_write import atomic_replace
 from bethink.core.small_files import file_fingerprint
 from bethink.errors import ModelError
 from bethink.models.embed.contextual import HEAD_WIDTH, NORM_EPSILON, read_arrays
-from bethink.models.onnx_runtime import open_cached_graph
 
 if TYPE_CHECKING:
     States = NDArray[np.float32]
@@ -30,19 +32,75 @@ _SLOW_FUSION = "SkipLayerNormFusion"
 
 
 def open_layers(path: Path) -> Callable[[States], States] | None:
-    """Return what runs the layers of a file of weights; None where a library is missing."""
+    """Return what runs the layers of a file of weights; None where a library is missing.
+
+    The graph is built the first time, and then read from the cache.
+    """
     if find_spec("onnxruntime") is None or find_spec("onnx") is None:
         return None
     quantised = _has_int8_products()
     kind = "int8" if quantised else "float32"
     name = f"encoder-{file_fingerprint(path)}-{kind}-{_GRAPH_VERSION}.onnx"
+    kept = cache_folder() / "models" / name
+    if kept.is_file():
+        with suppress(ModelError):  # a damaged file is rewritten
+            return _open_graph(str(kept))
     try:
-        run = open_cached_graph(
-            name, lambda: build_layers(read_arrays(path), quantised=quantised), (_SLOW_FUSION,)
-        )
+        graph = build_layers(read_arrays(path), quantised=quantised)
+        _write_cache_file(kept, graph)
+        return _open_graph(graph)
     except ModelError:
         return None
-    return lambda states: run({"states": states})
+
+
+def _open_graph(graph: str | bytes) -> Callable[[States], States]:
+    """Open a graph from a file name or bytes; raise ModelError where it is invalid."""
+    import onnxruntime  # start-up time
+    from onnxruntime.capi import onnxruntime_pybind11_state as states
+
+    # The library's errors have no class in common.
+    failures = (
+        states.EPFail, states.Fail, states.InvalidArgument, states.InvalidGraph,
+        states.InvalidProtobuf, states.NoModel, states.NoSuchFile, states.NotImplemented,
+        states.RuntimeException, RuntimeError, ValueError,
+    )  # fmt: skip
+    options = onnxruntime.SessionOptions()
+    # A thread pool of its own would not survive a fork; several callers still run at once.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    # Some builds send telemetry; disable it.
+    onnxruntime.disable_telemetry_events()
+    try:
+        # Its own fallback would print to stdout, which carries our answers.
+        session = onnxruntime.InferenceSession(
+            graph,
+            options,
+            providers=["CPUExecutionProvider"],
+            enable_fallback=0,
+            disabled_optimizers=[_SLOW_FUSION],
+        )
+    except failures as error:
+        raise ModelError(f"the model's graph cannot be loaded: {error}") from error
+
+    def run(states: States) -> States:
+        try:
+            made: States = session.run(None, {"states": states})[0]
+        except failures as error:
+            raise ModelError(f"the model failed: {error}") from error
+        return made
+
+    return run
+
+
+def _write_cache_file(path: Path, content: bytes) -> None:
+    """Write the cache file; if it cannot be, the next process builds the graph again."""
+    try:
+        make_private_folder(path.parent)
+        atomic_replace(path, content)
+    except OSError as error:
+        import logging  # start-up time: the default encoder needs none
+
+        logging.getLogger(__name__).debug("the graph was not cached: %s", error)
 
 
 def _has_int8_products() -> bool:

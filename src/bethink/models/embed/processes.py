@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import IO, TypeVar
 
-from bethink.models import onnx_runtime
+from bethink.models.embed import contextual
 from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.ports import Embedder, Embedding
 
@@ -155,7 +155,7 @@ def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the one who asks, too
     if hasattr(os, "nice"):
         os.nice(_NICE)
-    onnx_runtime.max_threads = 1
+    contextual.max_threads = 1
     embedder = EncoderEmbedder()
     embedder.use_runtime()
     try:
