@@ -14,7 +14,7 @@ from bethink.store.analysis import extra_index_words
 from bethink.store.sql.connection import Database
 from bethink.store.sql.search import word_index as words
 from bethink.store.sql.search.scope import Predicate
-from bethink.store.sqlite.schema import add_functions, migrations
+from bethink.store.sqlite.schema import migrate, migrations
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 _FIXED: dict[str, Any] = dict.fromkeys(("source", "source_class", "writer"), "test")
@@ -30,9 +30,7 @@ def within(sql: str, *values: Any) -> Predicate:
 
 def empty_database(path: Path | None = None) -> apsw.Connection:
     db = apsw.Connection(str(path or ":memory:"))
-    add_functions(db)
-    for step in migrations():
-        db.execute(step.sql)
+    migrate(db, None, migrations())
     return db
 
 

@@ -16,7 +16,6 @@ from bethink.store.postgres import words
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
 from bethink.store.postgres.sql_tree import (
     Group,
-    Node,
     at,
     find_word,
     group_at,
@@ -52,11 +51,10 @@ _INSERTED = re.compile(rf"INSERT INTO\s+{SCHEMA}\.(\w+)")
 
 
 class Parsed(NamedTuple):
-    """A statement's tree, its marks of lists and word queries, and its state hash, if any."""
+    """A statement's tree, and its marks of lists and word queries."""
 
     tree: Group
     special: Mapping[int, str]
-    hashes_state: bool
 
 
 @lru_cache(maxsize=2048)
@@ -65,20 +63,7 @@ def parsed(sql: str) -> Parsed:
     for old, new in PARTS.items():
         text = text.replace(old, new)
     tree = parse(text)
-    hashes_state = "hash_state" in text and at(tree, 0).is_word("UPDATE")
-    return Parsed(
-        _without_state_hash(tree) if hashes_state else tree, special_marks(tree), hashes_state
-    )
-
-
-def _without_state_hash(tree: Group) -> Group:
-    """Leave out the assignment of the state's hash, which no server can compute."""
-    start, end = find_word(tree, "SET") + 1, find_word(tree, "WHERE")
-    kept: list[Node] = []
-    for part in split_at_commas(tree[start:end]):
-        if at(part, 0).text != "state_hash":
-            kept += [parse(",")[0], *part] if kept else part
-    return Group((*tree[:start], *kept, *tree[end:]))
+    return Parsed(tree, special_marks(tree))
 
 
 @lru_cache(maxsize=512)

@@ -49,12 +49,10 @@ from bethink.store.postgres.messages import (
 )
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
 from bethink.store.postgres.translate import NO_VIEW, Shape, Source, Statement, View, translate
-from bethink.store.sql import history
 from bethink.store.sql.ceiling import BELOW_CEILING, Hidden
 from bethink.store.sql.connection import Row
 from bethink.store.sql.dialect import BATCHES, STATEMENTS
 from bethink.store.sql.search.lexical import SELECT_TERMS
-from bethink.store.sql.sql_functions import state_hash
 
 Bound = Sequence[object] | words.WordQuery  # a list, or what is looked for in a word index
 KnownRows = dict[Key, list[Row]]
@@ -65,7 +63,6 @@ _MAX_KNOWN_ROWS = 64  # rows of one statement that are kept until the transactio
 _MAX_LASTING_ROWS = 4_096  # and until the space changes
 _GENERATION: Key = ("SELECT value FROM meta WHERE name = 'generation'", ())
 _LASTING_TABLES = frozenset({"meta", "model", "chunk", "posting_new"})
-_STATE = "rid, content_hash, live_to, status, ended_by, state_hash"
 
 
 class Rows:
@@ -224,11 +221,6 @@ class Session:
             found = _with_native_keys(found) if " FROM chunk WHERE " in sql else found
         elif table := word_table(sql):
             found = self._maintain_words(table, sql)
-        elif sql == history.WRONG_STATES:
-            rows = self._run(sql.split("WHERE", maxsplit=1)[0], ())
-            found = Rows([row for row in rows if state_hash(row[3], row[0], *row[4:7]) != row[7]])
-        elif parsed(sql).hashes_state:
-            found = self._change_state(sql, bindings)
         return found
 
     def _run_own(self, sql: str, bindings: Row) -> Rows:
@@ -450,37 +442,6 @@ class Session:
         group = query.groups[source.part]
         patterns = query.table == "grams"
         return words.trigram_patterns(group) if patterns else words.vocabulary_trigrams(group)
-
-    def _change_state(self, sql: str, bindings: Row) -> Rows:
-        """Run an update of revisions, and hash their new state.
-
-        A row whose state is not what was stored keeps its hash: no write makes it sound.
-        """
-        where = sql[sql.index("WHERE") :]
-        select = f"SELECT {_STATE} FROM item {where}"
-        before = self._numbered(sql, select, bindings)
-        sound = [row[0] for row in before if state_hash(row[1], row[0], *row[2:5]) == row[5]]
-        self._run(sql, bindings)
-        changed = self.changes()
-        rids = "SELECT rid, content_hash, live_to, status, ended_by FROM item AS i"
-        rows = self._run(f"{rids} WHERE i.rid IN (SELECT value FROM json_each(?))", (sound,))
-        hashes = [(rid, state_hash(text, rid, *state)) for rid, text, *state in rows]
-        self.run(
-            f"""UPDATE {SCHEMA}.item SET state_hash = n.hash
-            FROM unnest(?1::bigint[], ?2::bigint[]) AS n (rid, hash)
-            WHERE item.space_id = :space AND item.rid = n.rid""",
-            ([rid for rid, _ in hashes], [hashed for _, hashed in hashes]),
-        )
-        self._flush()
-        self._changes = changed
-        return Rows()
-
-    def _numbered(self, sql: str, select: str, bindings: Row) -> Rows:
-        """Run a part of a statement with its values; its marks keep their numbers."""
-        if "?1" in sql:
-            return self._run(select, bindings)
-        skipped = sql[: sql.index("WHERE")].count("?")
-        return self._run(select, bindings[skipped:])
 
     def _insert_many(self, insert: Insert, rows: Sequence[Row]) -> Rows:
         columns = ", ".join((SPACE_ID, *insert.columns))

@@ -20,15 +20,11 @@ from bethink.store.sql.entities import (
 )
 from bethink.store.sql.rows import SELECT_CONTENT, matches_hash
 from bethink.store.sql.search import vector_index, word_index
-from bethink.store.sql.sql_functions import new_state_hash, to_ms
+from bethink.store.sql.sql_functions import to_ms
 
 DOCTOR_ACTOR = "doctor"
 _LAST_ROW = "SELECT rid FROM item WHERE id = ? ORDER BY rev DESC LIMIT 1"
 SELECT_HASHES = f"SELECT rid, id, rev, status, content_hash, {SELECT_CONTENT} FROM item"
-_QUARANTINE_ROW = f"""
-    UPDATE item SET status = 'quarantined', state_hash = {new_state_hash(status="'quarantined'")}
-    WHERE rid = ?
-"""
 _MAX_LISTED = 10
 _EXTRA_LIVE_REVISIONS = """
     SELECT DISTINCT earlier.id FROM item AS earlier
@@ -232,7 +228,7 @@ def _quarantine(db: Database, damaged: Iterable[DamagedRow]) -> None:
             # A damaged number or id must not put another revision into quarantine.
             if db.execute(_LAST_ROW, (item,)).get == rid:
                 revisions.set_status(db, [item], "quarantined", actor=DOCTOR_ACTOR, now=now)
-            db.execute(_QUARANTINE_ROW, (rid,))
+            history.change_states(db, {rid: {"status": "quarantined"}})
         except apsw.ConstraintError:
             # Its columns have moved, so that SQLite takes no change of the row. Its hash
             # keeps it out of every answer.

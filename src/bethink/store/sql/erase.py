@@ -21,7 +21,7 @@ from bethink.store.sql.oplog.capture import empty_edges
 from bethink.store.sql.revisions import adjust_mention_counts
 from bethink.store.sql.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sql.search import vector_index, word_index
-from bethink.store.sql.sql_functions import new_state_hash, to_json_ids
+from bethink.store.sql.sql_functions import to_json_ids
 
 _SELECT_ROWS = f"""
     SELECT i.rid, i.text, i.about, i.original, i.entities, i.live_to IS NULL, i.id,
@@ -62,10 +62,7 @@ _SELECT_LEVELS = """
 """
 _CHILDREN = "SELECT DISTINCT id FROM item WHERE parent IN (SELECT value FROM json_each(?))"
 _SELECT_ORPHANS = f"SELECT rid, content_hash, {SELECT_CONTENT} FROM item WHERE parent = ?"
-_UNPARENT = f"""
-    UPDATE item SET parent = NULL, content_hash = ?1, state_hash = {new_state_hash(content="?1")}
-    WHERE rid = ?2
-"""
+_UNPARENT = "UPDATE item SET parent = NULL WHERE rid = ?"
 _SELECT_DERIVED = """
     SELECT DISTINCT src FROM link WHERE dst_kind = 'item' AND src_kind = 'item'
     AND type = 'derives_from' AND dst IN (SELECT value FROM json_each(?))
@@ -174,7 +171,9 @@ def _clear_parents(db: Database, erased: Sequence[str]) -> int:
             is_intact = matches_hash(content, stored_hash)
             content[index] = None
             # A damaged row never gets a hash that fits it.
-            db.execute(_UNPARENT, (content_hash(content) if is_intact else stored_hash, rid))
+            hashed = content_hash(content) if is_intact else stored_hash
+            db.execute(_UNPARENT, (rid,))
+            history.change_states(db, {rid: {"content_hash": hashed}})
             count += 1
     return count
 

@@ -21,7 +21,7 @@ from bethink.store.sql.ceiling import is_below_ceiling
 from bethink.store.sql.connection import Bindings, Database, select
 from bethink.store.sql.dialect import part
 from bethink.store.sql.journal_key import Secret, journal_keys
-from bethink.store.sql.sql_functions import STATE_HASH, from_ms, state_hash, to_json_ids, to_ms
+from bethink.store.sql.sql_functions import from_ms, state_hash, to_json_ids, to_ms
 
 AS_OF_CTE = "WITH m (at) AS (SELECT ?)"
 IS_MENTION = "l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'"
@@ -140,11 +140,12 @@ def repair_status_history(db: Database) -> None:
     db.executemany("DELETE FROM status_change WHERE id = ?", select(db, _ORPHANED_CHANGES))
 
 
-WRONG_STATES = f"""
+_STATES = """
     SELECT rid, id, live_from, CAST(content_hash AS BLOB), CAST(live_to AS BLOB),
         CAST(status AS BLOB), CAST(ended_by AS BLOB), state_hash, rev
-    FROM item WHERE state_hash IS NOT {STATE_HASH}
+    FROM item
 """
+_STATES_OF = f"{_STATES} WHERE rid IN (SELECT value FROM json_each(?))"
 _SET_STATE = """
     UPDATE item SET live_to = ?, status = ?, ended_by = ?, state_hash = ? WHERE rid = ?
 """
@@ -163,8 +164,8 @@ _STATUS_BYTES = (b"active", b"superseded", b"quarantined")
 Ending = tuple[bytes | None, bytes | None]
 
 
-class WrongState(NamedTuple):
-    """A revision whose state does not match its hash; values as the bytes in the file."""
+class StoredState(NamedTuple):
+    """What may change of a revision, with its hash; values as the bytes in the file."""
 
     rid: int
     id: str
@@ -177,13 +178,32 @@ class WrongState(NamedTuple):
     rev: int
 
     def hash(self) -> int:
-        """Return the hash that its state would have."""
+        """Return the hash that its state should have."""
         return state_hash(self.content_hash, self.rid, self.live_to, self.status, self.ended_by)
 
 
-def wrong_states(db: Database) -> list[WrongState]:
+def change_states(db: Database, changes: Mapping[int, Json]) -> None:
+    """Change columns of revisions, by row: all the same ones, of those that their hash covers.
+
+    A row whose state is not what was stored keeps its hash: no write makes it sound.
+    """
+    if not changes:
+        return
+    rows = []
+    for found in select(db, _STATES_OF, (json.dumps(list(changes)),)):
+        state = StoredState(*found)
+        new, hashed = changes[state.rid], state.stored_hash
+        if state.hash() == hashed:
+            hashed = state._replace(**new).hash()
+        rows.append((*new.values(), hashed, state.rid))
+    columns = ", ".join(f"{name} = ?" for name in (*next(iter(changes.values())), "state_hash"))
+    db.executemany(f"UPDATE item SET {columns} WHERE rid = ?", rows)
+
+
+def wrong_states(db: Database) -> list[StoredState]:
     """Return all revisions whose end or status is not what was stored."""
-    return [WrongState(*row) for row in select(db, WRONG_STATES)]
+    states = (StoredState(*row) for row in db.execute(_STATES))
+    return [state for state in states if state.hash() != state.stored_hash]
 
 
 def restore_states(db: Database) -> None:
@@ -200,7 +220,7 @@ def restore_states(db: Database) -> None:
             continue  # rot has moved its columns, so that SQLite takes no change of the row
 
 
-def _is_right(db: Database, row: WrongState, state: WrongState) -> bool:
+def _is_right(db: Database, row: StoredState, state: StoredState) -> bool:
     """Whether this was the row's state: its hash says so, or all that the journal tells.
 
     The journal alone decides only about the row as it is, that is, where the hash itself
@@ -211,7 +231,7 @@ def _is_right(db: Database, row: WrongState, state: WrongState) -> bool:
     return state.hash() == row.stored_hash or (state == row and _is_in_journal(db, row))
 
 
-def _possible_states(db: Database, row: WrongState) -> Iterator[WrongState]:
+def _possible_states(db: Database, row: StoredState) -> Iterator[StoredState]:
     """Yield the states that the row may have had, the row as it is first."""
     endings = [
         (max(at, row.live_from), reason)
@@ -229,7 +249,7 @@ def _possible_states(db: Database, row: WrongState) -> Iterator[WrongState]:
                 yield row._replace(live_to=live_to, status=status, ended_by=ended_by)
 
 
-def _is_in_journal(db: Database, row: WrongState) -> bool:
+def _is_in_journal(db: Database, row: StoredState) -> bool:
     """Whether the journal and the history of statuses tell the row's state as it is."""
     until = END_OF_TIME if row.live_to is None else int(row.live_to)
     known = next((one for (one,) in select(db, _STATUS_THEN, (row.id, until))), b"active")

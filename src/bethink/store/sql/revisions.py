@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bethink.core.json_values import Json
 from bethink.core.lazy import lazy_pattern
 from bethink.errors import Conflict, Refused, StoreDamaged
 from bethink.model import Item, Link, Status
@@ -47,7 +48,7 @@ from bethink.store.sql.rows import (
 )
 from bethink.store.sql.search import vector_index, word_index
 from bethink.store.sql.search.terms import FIND_MODEL, SLOTS_OF_ROWS
-from bethink.store.sql.sql_functions import from_ms, new_state_hash, state_hash, to_json_ids
+from bethink.store.sql.sql_functions import from_ms, state_hash, to_json_ids
 
 _SELECT_LATEST = """
     SELECT i.id, i.rid, i.rev, i.live_from, i.live_to, i.fingerprint, i.level, i.entities,
@@ -69,11 +70,6 @@ _SELECT_KEYS = """
     ORDER BY k.key, k.at, k.id
 """
 _NEXT_RID = "SELECT coalesce(max(rid), 0) + 1 FROM item"
-END_REVISION = f"""
-    UPDATE item SET live_to = ?1, ended_by = ?2,
-        state_hash = {new_state_hash(live_to="?1", ended_by="?2")}
-    WHERE rid = ?3
-"""
 _ADD_SKETCH = "INSERT OR IGNORE INTO sketch (band, rid) VALUES (?, ?)"
 _ADD_KEY = "INSERT INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
 # An entity that only earlier revisions mention stays linked to them.
@@ -169,7 +165,7 @@ class _PutPlan:
         self._now = now
         self._rid = next_rid(db)
         self._new: list[_Revision] = []
-        self._closed: list[tuple[int, str, int]] = []
+        self._closed: dict[int, Json] = {}
         self._dropped: list[tuple[str, str]] = []
         self._new_keys: list[tuple[str, str, str, int]] = []
         if records:
@@ -263,7 +259,7 @@ class _PutPlan:
     def _end_revision(self, item_id: str, before: _Revision, moment: int) -> None:
         before.live_to = moment
         if before.record is None:
-            self._closed.append((moment, "revised", before.rid))
+            self._closed[before.rid] = {"live_to": moment, "ended_by": "revised"}
         holders = self._contents[before.content]
         holders[:] = [existing for existing in holders if existing[0] != item_id]
 
@@ -275,7 +271,7 @@ class _PutPlan:
     def execute(self, db: Database, actor: str) -> None:
         """Write everything that was decided."""
         # First, since an item has only one live revision.
-        db.executemany(END_REVISION, self._closed)
+        history.change_states(db, self._closed)
         insert_rows(db, [(self._row(new), _record(new).sketch) for new in self._new])
         # A new active item needs no change: active is the default.
         items = ((new, _record(new).item) for new in self._new)
@@ -437,9 +433,9 @@ _SELECT_ENDED = f"""
     WHERE i.live_to IS NOT NULL
 """
 _COPY_SKETCH = "INSERT INTO sketch (band, rid) SELECT band, ? FROM sketch WHERE rid = ?"
-_SET_STATUS = f"""
-    UPDATE item SET status = ?1, state_hash = {new_state_hash(status="?1")}
-    WHERE rid = (SELECT rid FROM item WHERE id = ?2 ORDER BY rev DESC LIMIT 1) AND status IS NOT ?1
+_SELECT_LAST_STATUS = """
+    SELECT i.id, i.rid, i.status FROM json_each(?) AS wanted CROSS JOIN item AS i
+        ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
 """
 _SEE_AGAIN = f"""
     UPDATE entity SET created_at = min(created_at, ?1),
@@ -461,7 +457,8 @@ _RULE_NAME = lazy_pattern(r"[a-z][a-z0-9_:-]{0,63}")
 def end_items(db: Database, ids: Sequence[str], *, how: str, actor: str, now: int) -> list[str]:
     """End the live revisions; return the ids that had one."""
     live = select(db, _SELECT_LIVE, (to_json_ids(ids),))
-    db.executemany(END_REVISION, [(max(now, begin), how, rid) for _, rid, begin, _ in live])
+    ends = {rid: {"live_to": max(now, begin), "ended_by": how} for _, rid, begin, _ in live}
+    history.change_states(db, ends)
     ended = [row[0] for row in live]
     adjust_mention_counts(db, ended, -1)
     reason = how if _RULE_NAME.fullmatch(how) else "for a reason that was given"
@@ -512,13 +509,12 @@ def _copy_last_revision(db: Database, row: Row, rid: int, now: int) -> None:
 
 def set_status(db: Database, ids: Sequence[str], status: Status, *, actor: str, now: int) -> None:
     """Set the status of the last revision of items; those that have it are left alone."""
-    changed = []
-    for item in dict.fromkeys(ids):
-        db.execute(_SET_STATUS, (status, item))
-        if db.changes():
-            changed.append(history.JournalLine("status", item, status))
-            history.record_status_changes(db, [(item, now, status)])
-    history.write_journal(db, changed, actor=actor, at=now)
+    rows = select(db, _SELECT_LAST_STATUS, (to_json_ids(ids),))
+    changed = {rid: item for item, rid, before in rows if before != status}
+    history.change_states(db, {rid: {"status": status} for rid in changed})
+    history.record_status_changes(db, [(item, now, status) for item in changed.values()])
+    lines = (history.JournalLine("status", item, status) for item in changed.values())
+    history.write_journal(db, lines, actor=actor, at=now)
 
 
 def adjust_mention_counts(db: Database, ids: Iterable[str], step: int) -> None:

@@ -52,8 +52,8 @@ def from_ms_or_none(ms: int | None) -> datetime | None:
 def state_hash(*values: object) -> int:
     """Return the hash of a revision's state, 64 bits, as SQLite keeps numbers.
 
-    The values are those of `STATE_HASH`, and each counts as its bytes, so that SQLite and
-    Python give the same, also for text that is not UTF-8.
+    That is what may change after it was written, bound to its content and place: content hash,
+    row, end, status and reason of the end. Each counts as its bytes, also text that is not UTF-8.
     """
     parts = (
         b""
@@ -63,27 +63,6 @@ def state_hash(*values: object) -> int:
     )
     digest = hashlib.blake2b(b"\n".join(parts), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
-
-
-# Of a row of `item`: what may change after it was written, bound to its content and place.
-STATE_HASH = """
-    hash_state(CAST(content_hash AS BLOB), rid, CAST(live_to AS BLOB), CAST(status AS BLOB),
-        CAST(ended_by AS BLOB))
-"""
-
-
-def new_state_hash(*, live_to: str = "live_to", status: str = "status", ended_by: str = "ended_by",
-                   content: str = "content_hash") -> str:  # fmt: skip
-    """Return SQL for the hash of a row whose state changes to these values.
-
-    A row whose state is not what was stored keeps its hash: no write makes it sound.
-    """
-    new = ", ".join(
-        (f"CAST({content} AS BLOB)", "rid", *(f"CAST({v} AS BLOB)" for v in (live_to, status)))
-    )
-    return (
-        f"iif(state_hash = {STATE_HASH}, hash_state({new}, CAST({ended_by} AS BLOB)), state_hash)"
-    )
 
 
 # Of a memory's usage `u`, up to the moment `m` (its millisecond `at` and its `day`).

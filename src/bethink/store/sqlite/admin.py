@@ -38,7 +38,7 @@ from bethink.store.sqlite.repair import (
     restore_counters,
     verify_definitions,
 )
-from bethink.store.sqlite.schema import add_functions, schema_version
+from bethink.store.sqlite.schema import schema_version
 
 _SIDE_FILES = ("", "-wal", "-shm", ".lock", ".key")
 _BROKEN = f"pages of the file are broken, and a change could lose what can be read; {EXPORT}"
@@ -124,7 +124,6 @@ def _copy(connections: SqliteConnections) -> Iterator[apsw.Connection]:
         with connections.read_transaction() as db, copy.backup("main", db, "main") as work:
             work.step()
         copy.cursor_factory = LenientCursor
-        add_functions(copy)
         journal_keys[copy] = connections.journal_key
         yield copy
 

@@ -34,7 +34,6 @@ from bethink.store.sqlite.checkpoint import (
 from bethink.store.sqlite.errors import translate_errors
 from bethink.store.sqlite.files import KeyFile, backups, has_content, key_path, wal_path
 from bethink.store.sqlite.lock import TIMEOUT_S, FileLock, ThreadLock, WriteLock, hold_lock
-from bethink.store.sqlite.schema import add_functions
 
 APPLICATION_ID = 0x52434C54  # "RCLT"
 
@@ -260,7 +259,6 @@ class SqliteConnections:
             db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
             db.cursor_factory = LenientCursor
             set_pragmas(db)
-            add_functions(db)
             watch_log(db)
             journal_keys[db] = self.journal_key
             if state and db.open_flags & apsw.SQLITE_OPEN_URI:

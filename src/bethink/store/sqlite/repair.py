@@ -22,7 +22,7 @@ from bethink.store.sql.checks import DOCTOR_ACTOR, SELECT_HASHES
 from bethink.store.sql.connection import Database, Row, select
 from bethink.store.sql.damage import LenientCursor, decode_leniently
 from bethink.store.sql.rows import CONTENT, content_hash, matches_hash
-from bethink.store.sql.sql_functions import STATE_HASH, to_ms
+from bethink.store.sql.sql_functions import to_ms
 from bethink.store.sqlite.connection import SqliteConnections
 from bethink.store.sqlite.files import UNFINISHED_COPY, copies_before_repair, make_private_file
 from bethink.store.sqlite.schema import migrate, migrations, schema_version
@@ -33,10 +33,7 @@ _SET_CONTENT = f"UPDATE item SET {', '.join(f'{name} = ?' for name in CONTENT)} 
 _INDEXES = """
     SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'item'
 """
-_RESTORE_HASH = """
-    UPDATE item SET content_hash = ?1 WHERE rid = ?2 AND state_hash = hash_state(
-        CAST(?1 AS BLOB), rid, CAST(live_to AS BLOB), CAST(status AS BLOB), CAST(ended_by AS BLOB))
-"""
+_RESTORE_HASH = "UPDATE item SET content_hash = ? WHERE rid = ?"
 
 
 def file_state(db: apsw.Connection) -> tuple[bool, bool]:
@@ -193,12 +190,14 @@ def quarantine_damaged(db: Database) -> None:
 
 def _restore_content_hashes(db: Database) -> None:
     """Correct a content hash that is damaged itself: the hash of the state tells what it was."""
-    for row in list(db.execute(f"{SELECT_HASHES} WHERE state_hash IS NOT {STATE_HASH}")):
-        rid, content = row[0], row[5:]
-        try:
-            db.execute(_RESTORE_HASH, (content_hash(content), rid))
-        except (TypeError, ValueError, apsw.ConstraintError):
-            continue  # it has values of types that are never stored
+    for state in history.wrong_states(db):
+        for row in select(db, f"{SELECT_HASHES} WHERE rid = ?", (state.rid,)):
+            try:
+                hashed = content_hash(row[5:])
+                if state._replace(content_hash=hashed.encode()).hash() == state.stored_hash:
+                    db.execute(_RESTORE_HASH, (hashed, state.rid))
+            except (TypeError, ValueError, apsw.ConstraintError):
+                continue  # it has values of types that are never stored
 
 
 def _read_by_indexes(db: Database, rids: Sequence[int]) -> dict[int, Row]:

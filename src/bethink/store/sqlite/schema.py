@@ -56,7 +56,7 @@ def migrate(db: apsw.Connection, path: Path | None, steps: Sequence[Migration]) 
     if not missing:
         return None
     copy = _backup(db, path, found) if path is not None and found > 0 else None
-    add_functions(db)
+    db.create_scalar_function("hash_state", state_hash, 5, deterministic=True)
     if 0 < found < _VERSION_WITHOUT_WORDS:
         _renew_words(db)
     for step in missing:
@@ -112,8 +112,3 @@ def _backup(db: apsw.Connection, path: Path, version: int) -> Path:
         other.close()
     unfinished.replace(copy)
     return copy
-
-
-def add_functions(db: apsw.Connection) -> None:
-    """Add the SQL functions that our statements use."""
-    db.create_scalar_function("hash_state", state_hash, 5, deterministic=True)

@@ -45,13 +45,8 @@ from bethink.store.sql.oplog.state import State, entities_of, read_edges, read_s
 from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import CONTENT, NewRow
 from bethink.store.sql.search import word_index
-from bethink.store.sql.sql_functions import new_state_hash, to_json_ids
+from bethink.store.sql.sql_functions import to_json_ids
 
-_SET_STATE = f"""
-    UPDATE item SET live_to = ?1, ended_by = ?2, status = ?3,
-        state_hash = {new_state_hash(live_to="?1", ended_by="?2", status="?3")}
-    WHERE rid = ?4
-"""
 _DROP_STATUSES = "DELETE FROM status_change WHERE id = ?"
 _ADD_STATUS = "INSERT OR REPLACE INTO status_change (id, at, status) VALUES (?, ?, ?)"
 _ADD_ENTITY = """
@@ -179,9 +174,12 @@ class Applying:
                 break
             same += 1
         self._remove(list(zip(state.rids[same:], state.rows[same:], strict=True)))
-        for rid, row, before in zip(state.rids[:same], rows, state.rows, strict=False):
-            if row[2:] != before[2:]:
-                self._db.execute(_SET_STATE, (row.live_to, row.ended_by, row.status, rid))
+        changes = {
+            rid: {"live_to": row.live_to, "ended_by": row.ended_by, "status": row.status}
+            for rid, row, before in zip(state.rids[:same], rows, state.rows, strict=False)
+            if row[2:] != before[2:]
+        }
+        history.change_states(self._db, changes)
         for rev, row in enumerate(rows[same:], same + 1):
             values = row.fields | {"id": item, "rev": rev, "live_from": row.live_from}
             content = tuple(values[name] for name in CONTENT)
