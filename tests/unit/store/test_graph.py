@@ -19,6 +19,9 @@ from bethink.model import Entity, Link, Node
 from bethink.ports import Mention, SearchResult
 from bethink.store.sql import graph as relations
 from bethink.store.sql import links as graph
+from bethink.store.sql.connection import select
+from bethink.store.sql.oplog.apply import Applying
+from bethink.store.sql.oplog.capture import SELECT_MERGES
 from bethink.store.sql.search import searches as moments
 from bethink.store.sql.search.searches import TimeWindow
 from bethink.store.sql.state_cache import StateCache
@@ -318,3 +321,15 @@ def test_a_window_without_end_is_searched_from_its_index(db: apsw.Connection) ->
 
     assert any("item_occurred" in line for line in plan)
     assert not any("USE TEMP B-TREE FOR ORDER BY" in line for line in plan)
+
+
+def test_merges_that_lead_back_to_each_other_end(db: apsw.Connection) -> None:
+    """Damage, or an import, may merge two entities into each other: links of them still go."""
+    ann, bea, sam = (Node("entity", f"person:{name}") for name in ("ann", "bea", "sam"))
+    relations.add_links(db, [Link(ann, bea, "same_as"), Link(bea, ann, "same_as")], NOW)
+    relations.add_links(db, [Link(bea, sam, "knows")], NOW)
+
+    assert relations._remove_link(db, Link(ann, sam, "knows"), 3)
+    assert links_of(db, [sam.id], ["knows"], incoming=True) == []
+    Applying(db, {})._split(select(db, SELECT_MERGES))
+    assert len(links_of(db, [ann.id], ["same_as"], incoming=True)) == 2

@@ -349,8 +349,9 @@ def _remove_link(db: Database, link: Link, ceiling: int) -> bool:
     """Remove a link; of entities also those that merges have copied it from, or would again."""
     ends = [[link.src.id], [link.dst.id]]
     for merged in ends if link.src.kind == "entity" else ():
-        for entity in merged:  # it grows
-            merged += [row[0] for row in select(db, _MERGED_HERE, (entity,))]
+        for entity in merged:  # it grows; what is damaged may lead back
+            here = (row[0] for row in select(db, _MERGED_HERE, (entity,)))
+            merged += [one for one in here if one not in merged]
     found: list[Row] = []
     for src, dst in product(*ends):
         key = (link.src.kind, src, link.type, link.dst.kind, dst, ceiling)

@@ -121,7 +121,7 @@ class Applying:
                 write_sync(self._db, known | {"waiting": waiting})
         into = {gone: kept for gone, kept, _ in select(self._db, SELECT_MERGES)}
         for entity in [*self._entities]:  # what is merged counts where it was merged into
-            while entity := into.get(entity, ""):
+            while (entity := into.get(entity, "")) and entity not in self._entities:
                 self._entities.add(entity)
         update_entities(self._db, self._entities)
         lines = [history.JournalLine("synced", item) for item in self.changed]
@@ -278,11 +278,10 @@ class Applying:
     def _split(self, merges: Iterable[Row]) -> None:
         """Undo merges, each before the one that its entity was merged by."""
         left = {gone: kept for gone, kept, _ in merges}
-        while left:
-            for gone, kept in sorted(left.items()):
-                if kept not in left:
-                    split_entities(self._db, kept, gone)
-                    del left[gone]
+        # What is damaged may lead back: such merges stay.
+        while free := sorted(gone for gone, kept in left.items() if kept not in left):
+            for gone in free:
+                split_entities(self._db, left.pop(gone), gone)
 
     def _relate_again(self) -> list[str]:
         """Make the relations between entities that no memory states what the log says.
