@@ -111,34 +111,12 @@ def test_a_lock_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there the lock is polled for")
-def test_a_lock_that_comes_at_the_last_moment_is_not_lost(tmp_path: Path) -> None:
-    """Giving up too late is getting it; giving up in time leaves it to the queue."""
-    from bethink.store.sqlite.lock import _Wait
-
-    path = tmp_path / "x.lock"
-    late = _Wait(open_private(path))
-    late.wait_in_queue()
-    assert late.abandon()
-    assert not FileLock(path).acquire(0)
-    os.close(late._handle)
-
-    early = _Wait(open_private(path))
-    assert not early.abandon()
-    early.wait_in_queue()
-    lock = FileLock(path)
-    assert lock.acquire(0)
-    lock.release()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there the lock is polled for")
 def test_what_cannot_be_locked_is_an_error_of_ours(tmp_path: Path) -> None:
     """A handle that is no file's fails in the queue, and the waiter hears of it."""
-    from bethink.store.sqlite.lock import _Wait
+    from bethink.store.sqlite.lock import _wait_for_lock
 
     handle = open_private(tmp_path / "x.lock")
     os.close(handle)
-    wait = _Wait(handle)
-    wait.wait_in_queue()
 
     with pytest.raises(OSError):
-        wait.wait(1)
+        _wait_for_lock(handle, 1)

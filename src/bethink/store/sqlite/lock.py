@@ -117,53 +117,31 @@ else:
     import fcntl
 
     def _wait_for_lock(handle: int, timeout_s: float) -> bool:
-        if timeout_s <= 0:
-            os.close(handle)
-            return False
-        wait = _Wait(handle)
-        threading.Thread(target=wait.wait_in_queue, name="bethink-lock", daemon=True).start()
-        try:
-            return wait.wait(timeout_s)
-        except BaseException:
-            if wait.abandon():
-                os.close(handle)
-            raise
+        """Wait in the kernel's queue; on a timeout the thread that waits there keeps the handle.
 
-    class _Wait:
-        """A place in the kernel's lock queue, taken by a thread that may be abandoned.
-
-        There is no way to wait for a file lock with a time limit, so a thread waits without
-        one. Whichever comes second, the lock or the caller's timeout, cleans up.
+        There is no way to wait for a file lock with a time limit, so a thread waits without one.
+        Whichever comes second, the lock or the caller's timeout, closes the handle.
         """
+        from concurrent.futures import Future  # start-up time: seldom does another process write
 
-        def __init__(self, handle: int) -> None:
-            self._handle = handle
-            self._state_lock = threading.Lock()
-            self._acquired = threading.Event()
-            self._abandoned = False
-            self._error: OSError | None = None
+        locked: Future[None] = Future()
 
-        def wait_in_queue(self) -> None:
+        def wait_in_queue() -> None:
             try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                locked.set_result(None)
             except OSError as error:
-                self._error = error
-            with self._state_lock:
-                if self._abandoned:
-                    os.close(self._handle)
-                else:
-                    self._acquired.set()
+                locked.set_exception(error)
 
-        def wait(self, timeout_s: float) -> bool:
-            """Wait for the lock; on timeout the waiting thread keeps the handle."""
-            if not self._acquired.wait(timeout_s):
-                return self.abandon()
-            if self._error is not None:
-                raise self._error
-            return True
-
-        def abandon(self) -> bool:
-            """Leave the handle to the waiting thread, unless the lock came at the last moment."""
-            with self._state_lock:
-                self._abandoned = not self._acquired.is_set()
-                return not self._abandoned
+        threading.Thread(target=wait_in_queue, name="bethink-lock", daemon=True).start()
+        try:
+            locked.result(max(timeout_s, 0))
+        except TimeoutError:
+            locked.add_done_callback(lambda _: os.close(handle))
+            return False
+        except OSError:
+            raise
+        except BaseException:
+            locked.add_done_callback(lambda _: os.close(handle))
+            raise
+        return True
