@@ -34,7 +34,6 @@ _AFTER_TABLE = (
 _TYPES = {"INTEGER": "bigint", "REAL": "double precision", "BLOB": "bytea"}
 _NUMBERED = {"file_edit": ("number",), "model": ("mid",)}  # columns that SQLite counts itself
 _PLAIN_COLUMN = re.compile(r"([a-z]\w* \. )?[a-z]\w*")
-_BOOLEAN_BEFORE = ("WHERE", "AND", "OR", "ON", "NOT")
 
 
 class Source(NamedTuple):
@@ -332,8 +331,6 @@ class _Renderer:
             return f"({self.query(node)})", place + 1
         if node.kind == "mark":
             return self._mark(nodes, place), place + 1
-        if node.kind == "number":
-            return _number(nodes, place), place + 1
         return (node.text, place + 1) if node.kind != "word" else self._word(nodes, place)
 
     def _word(self, nodes: Group, place: int) -> tuple[str, int]:
@@ -349,10 +346,6 @@ class _Renderer:
             found = "true", place + 3
         elif name in {"main", "temp"} and at(nodes, place + 1).text == ".":
             found = "", place + 2
-        elif node.is_word("IS"):
-            found = _comparison(nodes, place)
-        elif node.is_word("GLOB"):
-            found = f"LIKE {_like_pattern(at(nodes, place + 1).text)}", place + 2
         return found
 
     def _mark(self, nodes: Group, place: int) -> str:
@@ -431,33 +424,6 @@ def _joins_on(nodes: Group, place: int) -> bool:
     return at(nodes, found).is_word("ON")
 
 
-def _number(nodes: Group, place: int) -> str:
-    """Return a number; one that stands for a condition as that."""
-    text = at(nodes, place).text
-    after = at(nodes, place + 1)
-    ends = place + 1 == len(nodes) or after.is_word("AND", "OR", *_CLAUSES)
-    if text in {"0", "1"} and ends and at(nodes, place - 1).is_word(*_BOOLEAN_BEFORE):
-        return "true" if text == "1" else "false"
-    return text
-
-
-def _comparison(nodes: Group, place: int) -> tuple[str, int]:
-    """Return IS and IS NOT, with which SQLite also compares values that may be missing."""
-    negated = at(nodes, place + 1).is_word("NOT")
-    after = place + 1 + negated
-    if at(nodes, after).is_word("NULL", "TRUE", "FALSE", "DISTINCT"):
-        return f"IS{' NOT' * negated}", after
-    return f"IS{' NOT' * (not negated)} DISTINCT FROM", after
-
-
-def _like_pattern(glob: str) -> str:
-    """Return the pattern of GLOB for LIKE; only an asterisk at its end is known."""
-    literal = glob[1:-1].removesuffix("*")
-    if any(sign in literal for sign in "*?[%_\\"):
-        raise StoreError(f"the pattern {glob} is not known here")
-    return f"'{literal}%'"
-
-
 def _qualified(nodes: Group, table: str, columns: set[str]) -> Group:
     """Return nodes in which columns that stand alone belong to a table."""
     found: list[Node] = []
@@ -508,7 +474,6 @@ _FUNCTIONS: dict[str, Callable[[list[str], str], str]] = {
     "json_quote": lambda _, whole: f"to_json(({whole})::text)::text",
     "json_group_array": lambda _, whole: f"coalesce(json_agg({whole})::text, '[]')",
     "total": lambda _, whole: f"coalesce(sum({whole}), 0)::float8",
-    "char": lambda _, whole: f"chr({whole})",
     "round": lambda parts, _: f"round(({parts[0]})::numeric, {parts[1]})::float8",
     "substr": lambda parts, whole: (
         f"right({parts[0]}, {parts[1].removeprefix('-')})"

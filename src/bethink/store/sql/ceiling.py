@@ -41,10 +41,10 @@ _RUN_LINE = """
         WHERE x.item = e.detail AND substr(x.detail, 1, 9) = '{{"class":'
         AND CAST(substr(x.detail, 10, 1) AS INTEGER) <= {ceiling})
     WHEN e.kind = 'maintained' AND instr(e.detail, '"makes') + instr(e.detail, '"ends"')
-        + instr(e.detail, '"judges"') + instr(e.detail, '"links"') = 0 THEN 0 = 1
+        + instr(e.detail, '"judges"') + instr(e.detail, '"links"') = 0 THEN FALSE
     ELSE NOT EXISTS (SELECT 1 FROM main.tombstone AS g WHERE g.id IN (
             SELECT t.id FROM main.tombstone AS t CROSS JOIN main.event AS x ON x.item = t.id
-            AND x.kind = 'erased' AND x.detail GLOB 'classification *'
+            AND x.kind = 'erased' AND substr(x.detail, 1, 15) = 'classification '
             AND CAST(substr(x.detail, 16) AS INTEGER) > {ceiling})
         AND instr(e.detail, g.id) > 0) END
 """
@@ -99,17 +99,17 @@ CREATE TEMP VIEW thread AS SELECT * FROM main.thread AS t WHERE t.classification
         AND m.item NOT IN (SELECT id FROM temp.hidden_item));
 CREATE TEMP VIEW event AS SELECT * FROM main.event AS e
     WHERE item NOT IN (SELECT id FROM temp.hidden_item)
-    AND (item GLOB 'run*' AND {run_line}
+    AND (substr(item, 1, 3) = 'run' AND {run_line}
         OR EXISTS (SELECT 1 FROM main.item AS i WHERE i.id = e.item)
         OR EXISTS (SELECT 1 FROM main.event AS x WHERE x.item = e.item AND x.kind = 'erased'
-            AND {ceiling} >= iif(
-                x.detail GLOB 'classification *', CAST(substr(x.detail, 16) AS INTEGER), 1)))
+            AND {ceiling} >= iif(substr(x.detail, 1, 15) = 'classification ',
+                CAST(substr(x.detail, 16) AS INTEGER), 1)))
     AND NOT EXISTS (SELECT 1 FROM temp.hidden_item AS h WHERE instr(e.detail, h.id) > 0)
     AND NOT (e.kind IN ('linked', 'unlinked') AND EXISTS (SELECT 1 FROM main.event AS x
         WHERE x.item = substr(e.detail, instr(e.detail, ' ') + 1) AND x.kind = 'erased'
-            AND x.detail GLOB 'classification *'
+            AND substr(x.detail, 1, 15) = 'classification '
             AND CAST(substr(x.detail, 16) AS INTEGER) > {ceiling}));
-CREATE TEMP VIEW tombstone AS SELECT * FROM main.tombstone WHERE 0;
+CREATE TEMP VIEW tombstone AS SELECT * FROM main.tombstone WHERE FALSE;
 """
 # Tables without the rows that name what is hidden: by a column, which is in a hidden table.
 _WITHOUT_HIDDEN = (

@@ -70,7 +70,7 @@ _MENTIONING = """
     WHERE l.dst = ? AND l.type IN (TYPES) AND l.src_kind = 'item' AND l.dst_kind = 'entity'
     AND LIVING AND (PREDICATE) ORDER BY l.created_at DESC, l.src DESC LIMIT ?
 """
-_MENTIONING_NOW = _MENTIONING.replace("TYPES", "'mentions'").replace("LIVING", "1")
+_MENTIONING_NOW = _MENTIONING.replace("TYPES", "'mentions'").replace("LIVING", "TRUE")
 _MENTIONING_AS_OF = _MENTIONING.replace("TYPES", "'mentions', 'mentioned'").replace(
     "LIVING", "instr(i.entities, json_quote(l.dst)) > 0"
 )
@@ -344,12 +344,16 @@ _SELECT_WRONG_TIMES = f"""
 """
 _FORGET_MOMENTUM = "UPDATE entity SET momentum = 0.0, momentum_at = NULL WHERE id = ?"
 _RECOUNT = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))"
-_RECOUNT_WRONG = f"UPDATE entity SET mentions = {MENTIONS} WHERE mentions IS NOT {MENTIONS}"
+_RECOUNT_WRONG = (
+    f"UPDATE entity SET mentions = {MENTIONS} WHERE mentions <> {MENTIONS}"
+)
 
 
 def verify_mentions(db: Database) -> str:
     """Describe entities that do not fit their memories; "" when there are none."""
-    wrong = select(db, f"SELECT id FROM entity WHERE mentions IS NOT {MENTIONS} ORDER BY id")
+    wrong = select(
+        db, f"SELECT id FROM entity WHERE mentions <> {MENTIONS} ORDER BY id"
+    )
     late = select(db, _SELECT_WRONG_TIMES)
     problems = [
         f"{len(found):,} {what}, the first is {found[0][0]}"

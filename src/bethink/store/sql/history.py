@@ -126,7 +126,7 @@ def complete_status_history(db: Database, ids: Sequence[str]) -> None:
 
 def verify_status_history(db: Database) -> str:
     """Describe problems of the status history; "" when there are none."""
-    outdated = select(db, _MISSING_CHANGES.replace("WANTED", "1"))
+    outdated = select(db, _MISSING_CHANGES.replace("WANTED", "TRUE"))
     orphaned = select(db, _ORPHANED_CHANGES)
     found = ((outdated, "differ from the last change"), (orphaned, "belong to no memory"))
     return "; ".join(
@@ -136,7 +136,7 @@ def verify_status_history(db: Database) -> str:
 
 def repair_status_history(db: Database) -> None:
     """Make every history end with the present status, and drop those without an item."""
-    db.executemany(_ADD_CHANGE, select(db, _MISSING_CHANGES.replace("WANTED", "1")))
+    db.executemany(_ADD_CHANGE, select(db, _MISSING_CHANGES.replace("WANTED", "TRUE")))
     db.executemany("DELETE FROM status_change WHERE id = ?", select(db, _ORPHANED_CHANGES))
 
 

@@ -185,7 +185,7 @@ def _candidate_rows(
     trigram_query = " OR ".join(
         f"({' AND '.join(map(quote_fts5, trigrams(piece)))})" for piece in pieces
     )
-    columns = "i.original" if search.original else "i.text || char(10) || i.about"
+    columns = "i.original" if search.original else "i.text || '\n' || i.about"
     has_original = "AND i.original IS NOT NULL" if search.original else ""
     sources, values = ["SELECT rowid FROM grams WHERE grams MATCH ?"], [trigram_query]
     rows = () if search.original else _rows_with_terms(db, pieces)
