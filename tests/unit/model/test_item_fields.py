@@ -22,7 +22,8 @@ from bethink.model.fields import (
 )
 from bethink.render.wire import item_json
 from bethink.server.tools.catalog import REMEMBER, UPDATE_MEMORY
-from bethink.store.sql.rows import CONTENT, ITEM, ITEM_STATE
+from bethink.store.sql.records import ITEM, ITEM_STATE
+from bethink.store.sql.rows import CONTENT
 from bethink.store.sqlite import SqliteStore
 from records import item
 
@@ -88,7 +89,7 @@ def test_reserved_content_numbers_are_those_of_the_store() -> None:
 
 def test_an_export_has_every_stored_field() -> None:
     """Nothing that is stored is lost on the way out."""
-    exported = {field.name for field in (*ITEM, *ITEM_STATE)}
+    exported = {*ITEM, *ITEM_STATE}
 
     assert exported == {*field_names(stored()), "about", "fingerprint"}
 

@@ -12,68 +12,24 @@ from bethink.store.sql import history
 from bethink.store.sql.connection import Connections, Database, Row
 from bethink.store.sql.damage import REPLACEMENT, VALUE_ERRORS
 from bethink.store.sql.items import raw_columns, salvage_rids
-from bethink.store.sql.rows import (
-    ALIAS,
-    CONTENT,
-    COUNTER,
-    ENTITY,
+from bethink.store.sql.records import (
     EVENT,
-    FILE_EDIT,
     ITEM,
     ITEM_STATE,
-    KEY,
-    LINK,
-    NAME,
-    STATUS_CHANGE,
-    THREAD,
-    THREAD_EVENT,
-    THREAD_MEMBER,
-    TICK,
-    TIME,
-    TOMBSTONE,
-    USAGE,
-    USAGE_DAY,
-    Field,
-    matches_hash,
+    TABLES_AFTER_ITEMS,
+    TABLES_BEFORE_ITEMS,
+    Layout,
+    column_of,
 )
+from bethink.store.sql.rows import CONTENT, matches_hash
 from bethink.store.sql.sql_functions import state_hash
 
 EXPORT_FORMAT = 1
 EXPORT_TYPES = ("bethink", "recollect")  # of the first record; the second up to 0.2.0
 ExportRecord = dict[str, Any]  # a JSON object
-_LEVEL = next(field.kind for field in ITEM if field.name == "classification")
-ERASED_KEY = (
-    Field("key_hash", NAME),
-    Field("id", NAME),
-    Field("content_hash", NAME),
-    Field("classification", _LEVEL),
-    Field("at", TIME),
-)
 END = "end"  # the type of the last record, which says how many there are between it and the first
 DAMAGED = "damaged"  # the type of a record for a row that rot has changed; never imported
 
-# Each kind of record with its fields and table, in an order that `load` accepts: the target
-# of a reference comes first.
-TABLES_BEFORE_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
-    ("entity", ENTITY, "entity ORDER BY id"),
-    ("alias", ALIAS, "alias ORDER BY alias, entity"),
-)
-TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
-    ("link", LINK, "link ORDER BY src, type, dst, src_kind, dst_kind, stated_by"),
-    ("status_change", STATUS_CHANGE, "status_change ORDER BY id, at"),
-    ("thread", THREAD, "thread ORDER BY id, classification"),
-    ("thread_member", THREAD_MEMBER, "thread_member ORDER BY thread, classification, item"),
-    ("thread_event", THREAD_EVENT, "thread_event ORDER BY thread, classification, seq"),
-    ("tick", TICK, "tick ORDER BY number"),
-    ("counter", COUNTER, "meta WHERE name = 'recalls'"),
-    ("usage", USAGE, "usage ORDER BY id"),
-    ("usage_day", USAGE_DAY, "usage_day ORDER BY id, day"),
-    # Not by number: one that was told of above the ceiling first has an earlier one.
-    ("file_edit", FILE_EDIT, "file_edit ORDER BY path, operation, at, intent, session, turn"),
-    ("key", KEY, "idempotency ORDER BY key, id"),
-    ("tombstone", TOMBSTONE, "tombstone ORDER BY id"),
-    ("erased_key", ERASED_KEY, "erased_key ORDER BY key_hash, id"),
-)
 # Below a ceiling: erased ids have no classification. Nor can the journal's chain be cut.
 _ABOUT_HIDDEN = frozenset({"tombstone", "erased_key"})
 # A headline may come from any member, one that was classified higher since, too.
@@ -117,10 +73,10 @@ def dump_records(connections: Connections, space: str) -> Iterator[ExportRecord]
 
 
 def _snapshot_records(db: Database, ceiling: int, *, is_below: bool) -> Iterator[ExportRecord]:
-    for kind, layout, table in TABLES_BEFORE_ITEMS:
+    for kind, (table, layout) in TABLES_BEFORE_ITEMS.items():
         yield from _table_records(db, kind, layout, table)
     yield from _item_records(db)
-    for kind, layout, table in TABLES_AFTER_ITEMS:
+    for kind, (table, layout) in TABLES_AFTER_ITEMS.items():
         if not is_below:
             yield from _table_records(db, kind, layout, table)
         elif kind not in _ABOUT_HIDDEN:
@@ -137,10 +93,8 @@ def _visible(kind: str, table: str, ceiling: int) -> str:
     return table.replace(" ORDER", f" {condition} ORDER")
 
 
-def _table_records(
-    db: Database, kind: str, layout: Sequence[Field], table: str
-) -> Iterator[ExportRecord]:
-    columns = ", ".join(field.column or field.name for field in layout)
+def _table_records(db: Database, kind: str, layout: Layout, table: str) -> Iterator[ExportRecord]:
+    columns = ", ".join(map(column_of, layout))
     try:
         for number, row in enumerate(db.execute(f"SELECT {columns} FROM {table}")):
             if any(isinstance(value, str) and REPLACEMENT in value for value in row):
@@ -183,7 +137,7 @@ def _item_records(db: Database) -> Iterator[ExportRecord]:
 
 def _item_record(db: Database, row: Row) -> ExportRecord:
     *columns, stored_state, sketch, rid = row
-    layout = (*ITEM, *ITEM_STATE)
+    layout = {**ITEM, **ITEM_STATE}
     live_to, ended_by, status, stored_hash = columns[len(CONTENT) :]
     state = state_hash(stored_hash, rid, live_to, status, ended_by)
     if state != stored_state or not matches_hash(columns[: len(CONTENT)], stored_hash):
@@ -219,22 +173,22 @@ def _salvaged_records(db: Database, done: set[str]) -> Iterator[ExportRecord]:
         yield from sorted(records, key=lambda one: (one["type"], one.get("rev", 0)))
 
 
-def _damaged_record(db: Database, kind: str, layout: Sequence[Field], table: str) -> ExportRecord:
+def _damaged_record(db: Database, kind: str, layout: Layout, table: str) -> ExportRecord:
     """Return a row that is not what was stored, as it is."""
-    names = {field.name: field.column or field.name for field in layout}
+    names = {name: column_of(name) for name in layout}
     return {"type": DAMAGED, "of": kind, "columns": raw_columns(db, names, table)}
 
 
-def _require_importable(layout: Sequence[Field], record: ExportRecord) -> None:
+def _require_importable(layout: Layout, record: ExportRecord) -> None:
     """Raise ValueError or TypeError for a record that an import would refuse."""
-    for field in layout:
-        if field.needed or field.name in record:
-            field.kind.read(record.get(field.name))
+    for name, kind in layout.items():
+        if kind.needed or name in record:
+            kind.read(record.get(name))
 
 
-def _to_record(kind: str, layout: Sequence[Field], row: Sequence[object]) -> ExportRecord:
+def _to_record(kind: str, layout: Layout, row: Sequence[object]) -> ExportRecord:
     record = {"type": kind}
-    for field, value in zip(layout, row, strict=True):
+    for (name, field), value in zip(layout.items(), row, strict=True):
         if value is not None:
-            record[field.name] = field.kind.write(value)
+            record[name] = field.write(value)
     return record

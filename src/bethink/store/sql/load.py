@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NoReturn
 
 from bethink.errors import Refused, how_to_update
@@ -12,38 +12,29 @@ from bethink.store.sql.activity import DROP_THREAD, INSERT_EDIT
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
 from bethink.store.sql.connection import HIGHEST, Database, Row
 from bethink.store.sql.entities import update_entities
-from bethink.store.sql.export import (
-    DAMAGED,
-    END,
-    EXPORT_FORMAT,
-    EXPORT_TYPES,
-    TABLES_AFTER_ITEMS,
-    TABLES_BEFORE_ITEMS,
-)
+from bethink.store.sql.export import DAMAGED, END, EXPORT_FORMAT, EXPORT_TYPES
 from bethink.store.sql.links import ADD_ALIAS, RENAME
-from bethink.store.sql.revisions import insert_rows, next_rid
-from bethink.store.sql.rows import (
-    CONTENT,
-    ENTITIES_INDEX,
+from bethink.store.sql.records import (
     EVENT,
     ITEM,
     ITEM_STATE,
-    LINK,
     SKETCH,
-    Field,
-    NewRow,
-    content_hash,
+    TABLES_AFTER_ITEMS,
+    TABLES_BEFORE_ITEMS,
+    Layout,
+    column_of,
 )
+from bethink.store.sql.revisions import insert_rows, next_rid
+from bethink.store.sql.rows import CONTENT, ENTITIES_INDEX, NewRow, content_hash
 from bethink.store.sql.untrusted import UNTRUSTED_KINDS, Stranger, cap_record
 from bethink.store.sql.usage import apply_ticks
 
-_ITEM_LAYOUT = (*ITEM, *ITEM_STATE, SKETCH._replace(needed=False))
-_HASH_INDEX = [field.name for field in _ITEM_LAYOUT].index("content_hash")
-_LAYOUTS: dict[str, Sequence[Field]] = {
-    "item": _ITEM_LAYOUT,
-    **{kind: layout for kind, layout, _ in (*TABLES_BEFORE_ITEMS, *TABLES_AFTER_ITEMS)},
+_LAYOUTS: dict[str, Layout] = {
+    "item": {**ITEM, **ITEM_STATE, **SKETCH},
+    **{kind: layout for kind, (_, layout) in (TABLES_BEFORE_ITEMS | TABLES_AFTER_ITEMS).items()},
     "event": EVENT,
 }
+_HASH_INDEX = list(_LAYOUTS["item"]).index("content_hash")
 _TABLE_NAMES = {"key": "idempotency", "counter": "meta"}
 _OF_IMPORTED = ("status_change", "usage", "usage_day")  # come with the memory they name first
 _OF_ERASED = {"tombstone": 0, "erased_key": 1}  # where they name the memory, which must be gone
@@ -117,7 +108,7 @@ def _refuse(number: int, what: str, remedy: str = "") -> NoReturn:
 
 def _insert_statement(kind: str) -> str:
     layout = _LAYOUTS[kind]
-    columns = ", ".join(field.column or field.name for field in layout)
+    columns = ", ".join(map(column_of, layout))
     marks = ", ".join("?" * len(layout))
     return f"INSERT OR IGNORE INTO {_TABLE_NAMES.get(kind, kind)} ({columns}) VALUES ({marks})"
 
@@ -132,17 +123,17 @@ def _parse_record(number: int, kind: str, record: Mapping[str, object]) -> Row:
     """Return the record's values in the order of its fields."""
     layout = _LAYOUTS[kind]
     values = []
-    for field in layout:
-        if field.name in record:
+    for name, field in layout.items():
+        if name in record:
             try:
-                values.append(field.kind.read(record[field.name]))
+                values.append(field.read(record[name]))
             except (TypeError, ValueError):
-                _refuse(number, f"{kind}.{field.name} must be {field.kind.description}")
+                _refuse(number, f"{kind}.{name} must be {field.description}")
         elif field.needed:
-            _refuse(number, f"{kind}.{field.name} is missing")
+            _refuse(number, f"{kind}.{name} is missing")
         else:
             values.append(None)
-    unknown = record.keys() - {field.name for field in layout} - {"type"}
+    unknown = record.keys() - layout.keys() - {"type"}
     if unknown:
         _refuse(number, f"{kind}.{min(unknown)} is not a field of version {EXPORT_FORMAT}")
     return tuple(values)
@@ -336,7 +327,7 @@ class _Loader:
 
     def _stating(self, row: Row) -> str | None:
         """Return the memory that states a link between entities; None if it was erased here."""
-        named = dict(zip((field.name for field in LINK), row, strict=True))
+        named = dict(zip(_LAYOUTS["link"], row, strict=True))
         stating = [name for name in (named["context"], named["source"]) if name]
         if any(self._db.execute(_ERASED, (name,)).get for name in stating):
             return None

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
-from bethink.core.characters import find_unstorable
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.model import (
-    LIFECYCLES,
     NO_METADATA,
-    ROLES,
-    THREAD_EVENT_KINDS,
-    THREAD_KINDS,
-    THREAD_STATES,
     Item,
 )
-from bethink.model.fields import ITEM_FIELDS, RESERVED_CONTENT, FieldKind, ItemField, field_names
+from bethink.model.fields import ITEM_FIELDS, RESERVED_CONTENT, FieldKind, field_names
 from bethink.ports import Record
 from bethink.store.sql.connection import Database, Row, read_ahead
 from bethink.store.sql.damage import select_readable
@@ -38,288 +30,19 @@ from bethink.store.sql.sql_functions import (
     USED_LAST,
     from_ms,
     state_hash,
-    to_ms,
     to_ms_or_none,
 )
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_STRICT_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+STRICT_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-class FieldType(NamedTuple):
-    """A field's type: its description, conversion to JSON, and checked conversion back.
-
-    ``read`` raises ValueError or TypeError for an invalid value.
-    """
-
-    description: str
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-
-class Field(NamedTuple):
-    """A field of a record; ``column`` is its SQL name where that differs."""
-
-    name: str
-    kind: FieldType
-    needed: bool = True
-    column: str = ""
-
-
-def _identity(value: Any) -> Any:
-    return value
-
-
-def _type(
-    description: str,
-    is_right: Callable[[Any], bool],
-    read: Callable[[Any], Any] = _identity,
-    write: Callable[[Any], Any] = _identity,
-) -> FieldType:
-    """Return the type of values that pass a test."""
-
-    def checked(value: Any) -> Any:
-        if not is_right(value):
-            raise ValueError
-        return read(value)
-
-    return FieldType(description, write, checked)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not find_unstorable(value)
-
-
-def _is_whole(value: Any, low: int = -(2**63), high: int = 2**63 - 1) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _parse_time(value: Any) -> int:
-    moment = datetime.fromisoformat(TEXT.read(value))
-    if moment.tzinfo is None:
-        raise ValueError
-    return to_ms(moment)
-
-
-def _format_time(ms: int) -> str:
-    return from_ms(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _normalise_zero(value: float) -> float:
-    # SQLite keeps no negative zero, and the hash is over what it keeps.
-    return float(value) + 0.0
-
-
-def _list_of(name: str, kind: FieldType) -> FieldType:
-    return _type(
-        f"a list of {name}",
-        _is_list,
-        lambda value: to_json([kind.read(part) for part in value]),
-        lambda stored: [kind.write(part) for part in json.loads(stored)],
-    )
-
-
-def _parse_regained(value: Any) -> str:
-    return to_json(
-        [[_parse_time(at), REAL.read(left), _parse_time(since)] for at, left, since in value]
-    )
-
-
-def _format_regained(stored: str) -> list[list[Any]]:
-    entries = json.loads(stored)
-    return [[_format_time(at), left, _format_time(since)] for at, left, since in entries]
-
-
-def _range(low: int, high: int) -> FieldType:
-    allowed = f"a whole number from {low} to {high}"
-    return _type(allowed, lambda value: _is_whole(value, low, high))
-
-
-def _one_of(*allowed: str) -> FieldType:
-    return _type(f"one of {', '.join(allowed)}", allowed.__contains__)
-
-
-def _or_null(kind: FieldType) -> FieldType:
-    return FieldType(
-        f"{kind.description} or null",
-        lambda value: None if value is None else kind.write(value),
-        lambda value: None if value is None else kind.read(value),
-    )
-
-
-def _is_number_as_text(value: Any) -> bool:
-    return _is_text(value) and value.isascii() and value.isdigit() and len(value) < 16
-
-
-_DIGITS = _type("a whole number as a text", _is_number_as_text)
-TEXT = _type("a text", _is_text)
-NAME = _type("a text that is not empty", lambda value: value != "" and _is_text(value))
-WHOLE = _type("a whole number", _is_whole)
-COUNT = _type("a whole number from 1 up", lambda value: _is_whole(value, 1))
-REAL = _type("a number", _is_real, _normalise_zero)
-FLAG = _type("true or false", lambda value: isinstance(value, bool), int, bool)
-TIME = FieldType("a time with a time zone, like 2026-01-31T08:00:00Z", _format_time, _parse_time)
-TEXTS = _list_of("texts", TEXT)
-TIMES = _list_of("times", TIME)
-REGAINED = _type("a list of [time, number, time]", _is_list, _parse_regained, _format_regained)
-WHOLES = _type(
-    "a list of whole numbers",
-    lambda value: _is_list(value) and all(map(_is_whole, value)),
-    write=json.loads,
-)
-OBJECT = _type(
-    "an object",
-    lambda value: isinstance(value, Mapping),
-    lambda value: TEXT.read(_STRICT_ENCODER.encode(dict(value))),
-    json.loads,
-)
-
-
-def _field_type(field: ItemField) -> FieldType:
-    """Return the export type of an item's field."""
-    if field.kind == "choice":
-        return _one_of(*field.choices)
-    if field.kind == "scale":
-        return _range(int(field.low), int(field.high))
-    if field.kind == "whole" and field.low == 1:
-        return COUNT
-    return _TYPES[field.kind]
-
-
-def _export_field(field: ItemField) -> Field:
-    # An export from before there were hashes has none; the loader computes it.
-    optional = field.nullable or field.name == "content_hash"
-    kind = _field_type(field)
-    return Field(field.name, _or_null(kind) if optional else kind, needed=not optional)
-
-
-_TYPES: dict[FieldKind, FieldType] = {
-    "id": NAME,
-    "text": TEXT,
-    "word": TEXT,
-    "words": TEXTS,
-    "whole": WHOLE,
-    "number": REAL,
-    "flag": FLAG,
-    "time": TIME,
-    "object": OBJECT,
+# Content of a revision: these columns never change, and the content hash covers them in the
+# order of their numbers.
+_NUMBERED = RESERVED_CONTENT | {
+    field.content: field.name for field in ITEM_FIELDS if field.content is not None
 }
-# What a revision says besides the item's fields: words to find it by, and its fingerprint.
-_RESERVED_TYPES = {"about": TEXT, "fingerprint": NAME}
-_CONTENT_FIELDS = {
-    number: Field(name, _RESERVED_TYPES[name]) for number, name in RESERVED_CONTENT.items()
-} | {field.content: _export_field(field) for field in ITEM_FIELDS if field.content is not None}
-
-ITEM = tuple(_CONTENT_FIELDS[place] for place in sorted(_CONTENT_FIELDS))
-"""An item's content, in the order of its hash."""
-
-ITEM_STATE = tuple(
-    _export_field(next(field for field in ITEM_FIELDS if field.name == name))
-    for name in ("live_to", "ended_by", "status", "content_hash")
-)
-SKETCH = Field("sketch", WHOLES)
-ENTITY = (
-    Field("id", NAME),
-    Field("kind", TEXT),
-    Field("name", TEXT),
-    Field("momentum", REAL),
-    Field("momentum_at", _or_null(TIME), needed=False),
-    Field("created_at", TIME),
-    Field("last_seen_at", _or_null(TIME), needed=False),
-)
-ALIAS = (
-    Field("alias", NAME),
-    Field("entity", NAME),
-    Field("classification", _range(0, 3), needed=False),
-)
-LINK = (
-    Field("src_kind", _one_of("item", "entity", "file", "thread")),
-    Field("src", NAME),
-    Field("relation", NAME, column="type"),
-    Field("dst_kind", _one_of("item", "entity", "file", "thread")),
-    Field("dst", NAME),
-    Field("weight", REAL),
-    Field("confidence", REAL),
-    Field("context", _or_null(TEXT), needed=False),
-    Field("source", TEXT),
-    Field("created_at", TIME),
-)
-STATUS_CHANGE = (
-    Field("id", NAME),
-    Field("at", TIME),
-    Field("status", _one_of("active", "superseded", "quarantined")),
-)
-THREAD = (
-    Field("id", NAME),
-    Field("kind", _one_of(*THREAD_KINDS)),
-    Field("anchor", _or_null(TEXT), needed=False),
-    Field("headline", TEXT),
-    Field("lifecycle", _one_of(*LIFECYCLES)),
-    Field("state", _one_of(*THREAD_STATES)),
-    Field("created_at", TIME),
-    Field("updated_at", TIME),
-    Field("classification", _range(0, 3), needed=False),
-)
-THREAD_MEMBER = (
-    Field("thread", NAME),
-    Field("item", NAME),
-    Field("role", _one_of(*ROLES)),
-    Field("weight", REAL),
-    Field("added_at", TIME),
-    Field("classification", _range(0, 3), needed=False),
-)
-THREAD_EVENT = (
-    Field("thread", NAME),
-    Field("seq", WHOLE),
-    Field("kind", _one_of(*THREAD_EVENT_KINDS)),
-    Field("item", _or_null(NAME), needed=False),
-    Field("at", TIME),
-    Field("meaningful", FLAG),
-    Field("classification", _range(0, 3), needed=False),
-)
-USAGE = (
-    Field("id", NAME),
-    Field("recalls", _range(0, 2**63 - 1)),
-    Field("last_at", _or_null(TIME), needed=False),
-    Field("stamps", TIMES),
-    Field("decay", REAL),
-    Field("decay_at", _or_null(TIME), needed=False),
-    Field("regained", _or_null(REGAINED), needed=False),
-)
-TICK = (Field("number", COUNT), Field("at", TIME), Field("amount", REAL), Field("total", REAL))
-COUNTER = (Field("name", _one_of("recalls")), Field("value", _DIGITS))
-USAGE_DAY = (Field("id", NAME), Field("day", _range(-719162, 2932896)), USAGE[1])
-FILE_EDIT = (
-    Field("path", NAME),
-    Field("operation", NAME),
-    Field("at", TIME),
-    Field("intent", TEXT),
-    Field("session", TEXT),
-    Field("turn", TEXT),
-    Field("item", _or_null(NAME), needed=False),
-)
-KEY = (Field("key", NAME), Field("id", NAME), Field("fingerprint", NAME), Field("at", TIME))
-TOMBSTONE = (Field("id", NAME), Field("at", TIME), Field("actor", TEXT))
-EVENT = (
-    Field("seq", COUNT),
-    Field("at", TIME),
-    Field("kind", NAME),
-    Field("item", _or_null(NAME), needed=False),
-    Field("actor", TEXT),
-    Field("detail", TEXT),
-    Field("chain", NAME),
-)
-
-# Content of a revision: these columns never change, and the content hash covers them.
-CONTENT = tuple(field.name for field in ITEM)
+CONTENT = tuple(name for _, name in sorted(_NUMBERED.items()))
 _FIRST_CONTENT_COLUMNS = 43  # those of schema 1
 WORDS_SLICE = slice(CONTENT.index("text"), CONTENT.index("original") + 1)
 ENTITIES_INDEX = CONTENT.index("entities")
@@ -450,6 +173,11 @@ def to_content(record: Record, live_from: int) -> Row:
     )
 
 
+def plain_zero(value: float) -> float:
+    """Return a number as it is kept: SQLite keeps no negative zero, and the hash is over that."""
+    return float(value) + 0.0
+
+
 def entity_ids(record: Record) -> tuple[str, ...]:
     """Return the entities of a record: those the item names and those mentioned."""
     mentioned = (mention.entity.id for mention in record.mentions)
@@ -465,14 +193,14 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
     if not metadata:
         return "{}"
     try:
-        return _STRICT_ENCODER.encode(dict(metadata))
+        return STRICT_ENCODER.encode(dict(metadata))
     except (TypeError, ValueError) as error:
         raise Refused(f"the metadata cannot be written as JSON: {error}") from error
 
 
 # How a column's value is made from a field's; as it is where there is nothing to do.
 _ENCODE: dict[str, Callable[[Any], Any]] = {
-    "number": _normalise_zero,
+    "number": plain_zero,
     "flag": int,
     "time": to_ms_or_none,
     "words": to_json,
