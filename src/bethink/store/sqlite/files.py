@@ -112,30 +112,18 @@ class KeyFile(JournalKey):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self._known: tuple[tuple[int, ...], Secret] = ((), Secret())
 
     def read(self) -> Secret:
         """Return the secret as it is now; none where the file is missing or damaged."""
         try:
-            found = self.path.stat()
-        except OSError:
-            return self._read_file(self.path)  # says what is wrong
-        state = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        if self._known[0] != state:
-            self._known = (state, self._read_file(self.path))
-        return self._known[1]
-
-    @staticmethod
-    def _read_file(path: Path) -> Secret:
-        try:
-            kind, since, secret = path.read_text(encoding="ascii").split()
+            kind, since, secret = self.path.read_text(encoding="ascii").split()
             found = Secret(bytes.fromhex(secret), int(since), seals=kind == _KEY_KIND)
             is_known = kind in (_KEY_KIND, _UNSEALED_KEY_KIND)
             return found if is_known and len(found.value) == SECRET_BYTES else Secret()
         except (FileNotFoundError, ValueError):
             return Secret()
         except OSError as error:
-            raise _open_error(path, error) from error
+            raise _open_error(self.path, error) from error
 
     def ensure(self, line: int) -> Secret:
         """Return the secret; make it, where there is none, for the lines from this one on.
