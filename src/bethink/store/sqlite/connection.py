@@ -6,7 +6,7 @@ import itertools
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -84,24 +84,6 @@ def _loses_state(error: BaseException) -> bool:
     also after a rollback, and the next write would commit them.
     """
     return not isinstance(error, BethinkError) or isinstance(error.__cause__, apsw.Error)
-
-
-class _OpenTransaction:
-    """Reading inside a transaction that the calling thread has begun; costs next to nothing."""
-
-    __slots__ = ("_connections", "_db")
-
-    def __init__(self, connections: SqliteConnections) -> None:
-        self._connections, self._db = connections, connections.for_thread()
-
-    def __enter__(self) -> apsw.Connection:
-        return self._db
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is not None:
-            name = self._connections.name
-            with translate_errors(name), name_damage(self._db, name):
-                raise error
 
 
 def _require_bumped(db: apsw.Connection, name: str) -> None:
@@ -275,20 +257,8 @@ class SqliteConnections:
             self._open = [(owner, other) for owner, other in self._open if other is not db]
             db.close()
 
-    def read_transaction(self) -> AbstractContextManager[apsw.Connection]:
-        # A recall reads some forty times inside its snapshot.
-        return _OpenTransaction(self) if self._is_reading() else self._begin_reading()
-
-    def _is_reading(self) -> bool:
-        """Whether the calling thread has a transaction open, in a file."""
-        db: apsw.Connection | None = getattr(self._local, "db", None)
-        try:
-            return self.path is not None and db is not None and not db.get_autocommit()
-        except apsw.Error:
-            return False  # it was closed, as beginning to read will say
-
     @contextmanager
-    def _begin_reading(self) -> Iterator[apsw.Connection]:
+    def read_transaction(self) -> Iterator[apsw.Connection]:
         if self.path is None:
             # In memory, readers would block writers at commit, and vice versa.
             with hold_lock(self.lock, self.name), self._snapshot() as db:
