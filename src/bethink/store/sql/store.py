@@ -13,7 +13,7 @@ from bethink.store.sql.ceiling import has_untrusted
 from bethink.store.sql.connection import Connections, generation, is_on_server, read_ahead, select
 from bethink.store.sql.graph import SqlGraph, link_queries
 from bethink.store.sql.items import SqlItems, items_ahead
-from bethink.store.sql.search.searches import HydrateRows, SqlSearch
+from bethink.store.sql.search.searches import SqlSearch
 from bethink.store.sql.search.vectors import SqlVectors, VectorIndex
 from bethink.store.sql.state_cache import StateCache
 
@@ -36,8 +36,8 @@ class SqlStore:
         self._bounded: dict[tuple[int, bool], Self] = {}
         self._guard = threading.Lock()
         cache = StateCache()
-        vectors, hydrate = VectorIndex(cache), HydrateRows(cache)
-        self.search = SqlSearch(connections, vectors, hydrate, cache)
+        vectors = VectorIndex(cache)
+        self.search = SqlSearch(connections, vectors, cache)
         self.items = SqlItems(connections)
         self.graph = SqlGraph(connections, cache)
         self.vectors = SqlVectors(connections, vectors)

@@ -58,46 +58,27 @@ _MAX_CACHED_ITEMS = 4096
 FEW_ROWS = 1_000  # rows of a scope that are looked at one by one
 
 
-class HydrateRows:
-    """Reads items; several searches of one recall find much the same rows."""
+class ItemReader(NamedTuple):
+    """Reads items as of a moment; several searches of one recall find much the same rows."""
 
-    def __init__(self, cache: StateCache) -> None:
-        self._cache = cache
-
-    def reader_as_of(self, moment: datetime | None) -> ItemLoader:
-        """Return a function that reads items as of the moment; as they are without one."""
-        return _ItemReader(self, to_ms_or_none(moment))
-
-    def read_in_scope(self, db: Database, ids: Sequence[str], predicate: Predicate) -> list[Item]:
-        """Return those of the items that are in scope."""
-        sql = f"{_ROWS_OF_IDS} WHERE {predicate.sql_of_known_rows}"
-        rows = select_readable(db, sql, tuple(ids), predicate.values, bind=as_table)
-        read = _ItemReader(self, predicate.as_of_ms)
-        return list(read(db, sorted(rid for (rid,) in rows)).values())
-
-    def known(self, db: Database, as_of_ms: int | None) -> dict[int, Item]:
-        """Return what was read of this state of the store, by row id."""
-        return self._cache.get(db, _ITEMS, dict, key=as_of_ms)
-
-
-class _ItemReader(NamedTuple):
-    """Reads items as of a moment, each once in a state of the store."""
-
-    rows: HydrateRows
+    cache: StateCache
     as_of_ms: int | None
 
     def __call__(self, db: Database, rids: Sequence[int]) -> dict[int, Item]:
-        items = self.rows.known(db, self.as_of_ms)
+        items = self._known(db)
         missing = [rid for rid in rids if rid not in items]
         if missing:
             items.update(read_items(db, missing, self.as_of_ms))
         return {rid: items[rid] for rid in rids if rid in items}
 
     def ahead(self, db: Database, rids: Sequence[int]) -> None:
-        if not is_on_server(db):
-            return
-        items = self.rows.known(db, self.as_of_ms)
-        read_items_ahead(db, [rid for rid in rids if rid not in items], self.as_of_ms)
+        if is_on_server(db):
+            items = self._known(db)
+            read_items_ahead(db, [rid for rid in rids if rid not in items], self.as_of_ms)
+
+    def _known(self, db: Database) -> dict[int, Item]:
+        """Return what was read of this state of the store, by row id."""
+        return self.cache.get(db, _ITEMS, dict, key=self.as_of_ms)
 
 
 # By moment: items as they are, and as of one moment in the past.
@@ -223,12 +204,10 @@ class SqlSearch:
         self,
         connections: Connections,
         vectors: VectorIndex,
-        hydrate: HydrateRows,
         cache: StateCache,
     ) -> None:
         self._connections = connections
         self._vectors = vectors
-        self._hydrate = hydrate
         self._cache = cache
         self._rows = ScopeRows(cache)
         self._damaged: int | None = None
@@ -239,6 +218,9 @@ class SqlSearch:
         from bethink.store.sql.search.postings import PostingLists  # NumPy
 
         return PostingLists(self._cache)
+
+    def _reader(self, scope: Scope) -> ItemReader:
+        return ItemReader(self._cache, to_ms_or_none(scope.as_of))
 
     def _predicate(self, db: Database, scope: Scope) -> Predicate:
         """Compile a scope; below a ceiling it is no plain one, though its filters may be."""
@@ -265,7 +247,7 @@ class SqlSearch:
         self, scope: Scope, search: Callable[[Database, Predicate, ItemLoader], SearchResult]
     ) -> SearchResult:
         with self._connections.read_transaction() as db:
-            found = search(db, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of))
+            found = search(db, self._predicate(db, scope), self._reader(scope))
             return self._tell_damage(db, found)
 
     def read_ahead(
@@ -284,8 +266,8 @@ class SqlSearch:
                 if terms:
                     read_ahead(db, (SELECT_TERMS, (as_table(tuple(terms)),)))
             elif nearest is not None:
-                load = self._hydrate.reader_as_of(scope.as_of)
-                self._vectors.search_ahead(db, *nearest, self._predicate(db, scope), load)
+                where = self._predicate(db, scope)
+                self._vectors.search_ahead(db, *nearest, where, self._reader(scope))
             elif text is not None:
                 from bethink.store.sql.search.fuzzy import search_ahead  # see above
 
@@ -347,15 +329,16 @@ class SqlSearch:
         from bethink.store.sql.entities import latest_mentions  # see above
 
         with self._connections.read_transaction() as db:
-            return latest_mentions(
-                db, entities, each, scope, self._hydrate.reader_as_of(scope.as_of)
-            )
+            return latest_mentions(db, entities, each, scope, self._reader(scope))
 
     def in_scope(self, ids: Sequence[str], scope: Scope) -> list[Item]:
         if not ids:
             return []
         with self._connections.read_transaction() as db:
-            return self._hydrate.read_in_scope(db, ids, self._predicate(db, scope))
+            predicate = self._predicate(db, scope)
+            sql = f"{_ROWS_OF_IDS} WHERE {predicate.sql_of_known_rows}"
+            rows = select_readable(db, sql, tuple(ids), predicate.values, bind=as_table)
+            return list(self._reader(scope)(db, sorted(rid for (rid,) in rows)).values())
 
     def count(self, scope: Scope) -> int:
         with self._connections.read_transaction() as db:
