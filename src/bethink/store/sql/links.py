@@ -336,23 +336,21 @@ def to_entity(row: Row) -> Entity:
 
 
 _MAX_SEQ = 2**63 - 1  # the largest number a column holds
-_NO_SEQ = -(2**63) - 1  # before every number
 _MAX_SEQ_AT = """(
     SELECT max(i.seq) FROM item AS i
     WHERE i.session = w.value AND i.live_to IS NULL AND i.classification <= {level:d})
 """
-_ADJACENT_TURN = """
+_NEXT_TURN = """
     SELECT id FROM item
-    WHERE session = ? AND live_to IS NULL AND (seq, id) {side} (?, ?) AND id <> ?
-    AND classification {class_} ? ORDER BY seq {order}, id {order} LIMIT 1
+    WHERE session = ? AND live_to IS NULL AND (seq, id) > (?, ?) AND classification = ?
+    ORDER BY seq, id LIMIT 1
 """
-_PREVIOUS_TURN = _ADJACENT_TURN.format(side="<", order="DESC", class_="<=")
-_NEXT_TURN = _ADJACENT_TURN.format(side=">", order="ASC", class_="=")
-_FOLLOWED_TURN = """
-    SELECT p.id FROM item AS i CROSS JOIN item AS p ON p.session = i.session
-        AND p.live_to IS NULL AND (p.seq, p.id) < (i.seq, i.id)
-        AND p.classification <= i.classification
-    WHERE i.id = ? AND i.live_to IS NULL ORDER BY p.seq DESC, p.id DESC LIMIT 1
+# The turn before each: the last of those that all who see it may see.
+_FOLLOWED_TURNS = """
+    SELECT i.id, (SELECT p.id FROM item AS p WHERE p.session = i.session AND p.live_to IS NULL
+        AND (p.seq, p.id) < (i.seq, i.id) AND p.classification <= i.classification
+        ORDER BY p.seq DESC, p.id DESC LIMIT 1)
+    FROM json_each(?) AS w CROSS JOIN item AS i ON i.id = w.value AND i.live_to IS NULL
 """
 # Of sessions: the last of the turns before a batch.
 _LAST_SEQS = """
@@ -410,50 +408,29 @@ def _highest_numbers(db: Database, records: Iterable[Record]) -> dict[tuple[str 
 
 def link_turns(db: Database, stored: Iterable[Item], now: int, first_rid: int) -> None:
     """Link each new turn to the one before it, and the one after to it."""
-    every = list(stored)
-    turns = [item for item in every if item.session is not None and item.rev == 1]
+    turns = [item for item in stored if item.session is not None and item.rev == 1]
+    if not turns:
+        return
     new = {item.id for item in turns}
     sessions = to_json_ids(str(item.session) for item in turns)
-    found = select(db, _LAST_SEQS, (first_rid, sessions)) if turns else []
-    last_seq = {session: _NO_SEQ if seq is None else seq for session, seq in found}
-    follows: list[tuple[str, str, int]] = []
-    # A revision in the batch may have moved a turn: then the stored rows are asked.
-    appends = all(item.rev == 1 for item in every)
-    known = _previous_turns(turns, last_seq) if appends else {}
+    last_seq: dict[str, int | None] = dict(select(db, _LAST_SEQS, (first_rid, sessions)))
+    after: set[str] = set()
     for item in turns:
-        position = (item.session, item.seq, item.id, item.id)
-        if item.id in known:
-            follows.append((item.id, known[item.id], now))
-        elif not appends or last_seq[str(item.session)] != _NO_SEQ:
-            for (before,) in select(db, _PREVIOUS_TURN, (*position, item.classification)):
-                follows.append((item.id, before, now))
-        if item.seq is not None and item.seq > last_seq[str(item.session)]:
+        last = last_seq[str(item.session)]
+        if last is None or item.seq is None or item.seq > last:
             continue  # no turn that was there before comes after it
-        # The next of each classification that may see it; a new turn adds its own link.
-        levels = range(item.classification, HIGHEST + 1)
-        for level in levels:
-            for (after,) in select(db, _NEXT_TURN, (*position, level)):
-                if after not in new and select(db, _FOLLOWED_TURN, (after,)) == [(item.id,)]:
-                    db.execute(_UNLINK_FOLLOWS, (after,))
-                    follows.append((after, item.id, now))
-    db.executemany(_LINK_FOLLOWS, follows)
-
-
-def _previous_turns(turns: Iterable[Item], last_seq: Mapping[str, int]) -> dict[str, str]:
-    """Map new turns that come after all older ones to the new turn before them, if any."""
-    found: dict[str, str] = {}
-    appended = [
-        (str(item.session), item.seq, item.id, item.classification)
-        for item in turns
-        if item.seq is not None and item.seq > last_seq[str(item.session)]
+        for level in range(item.classification, HIGHEST + 1):  # of each that may see it
+            position = (item.session, item.seq, item.id, level)
+            after.update(row[0] for row in select(db, _NEXT_TURN, position))
+    followed = select(db, _FOLLOWED_TURNS, (to_json_ids((*sorted(new), *sorted(after - new))),))
+    moved = [(turn,) for turn, before in followed if turn not in new and before in new]
+    db.executemany(_UNLINK_FOLLOWS, moved)
+    links = [
+        (turn, before, now)
+        for turn, before in followed
+        if before is not None and (turn in new or before in new)
     ]
-    last: dict[tuple[str, int], tuple[int, str]] = {}
-    for session, seq, item_id, level in sorted(appended):
-        before = [last[session, low] for low in range(level + 1) if (session, low) in last]
-        if before:
-            found[item_id] = max(before)[1]
-        last[session, level] = (seq, item_id)
-    return found
+    db.executemany(_LINK_FOLLOWS, links)
 
 
 # Only memories with a layer and pinned ones are counted; there is an index of these alone.
