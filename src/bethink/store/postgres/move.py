@@ -223,20 +223,13 @@ class _Table(NamedTuple):
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    kinds: dict[str, str]
 
     def page(self, db: Database, after: Row, size: int = _PAGE) -> list[Row]:
         """Return rows in the order of the key, from the one after a key on."""
         columns, key = ", ".join(self.columns), ", ".join(self.key)
-        reader: object = db
-        if not isinstance(reader, Session):
-            where = f"WHERE ({key}) > ({', '.join('?' * len(self.key))})" if after else ""
-            sql = f"SELECT {columns} FROM {self.name} {where} ORDER BY {key} LIMIT {size:d}"
-            return select(db, sql, after)
-        marks = (f"?{number}::{self.kinds[name]}" for number, name in enumerate(self.key, 1))
-        where = f"AND ({key}) > ({', '.join(marks)})" if after else ""
-        sql = f"SELECT {columns} FROM {SCHEMA}.{self.name} WHERE {SPACE_ID} = :space {where}"
-        return reader.run(f"{sql} ORDER BY {key} LIMIT {size:d}", after).fetchall()
+        where = f"WHERE ({key}) > ({', '.join('?' * len(self.key))})" if after else ""
+        sql = f"SELECT {columns} FROM {self.name} {where} ORDER BY {key} LIMIT {size:d}"
+        return select(db, sql, after)
 
     def last(self, db: Database) -> Row:
         """Return the greatest key; nothing where there are no rows."""
@@ -269,7 +262,7 @@ def copied_tables() -> list[_Table]:
 
 def _table(name: str) -> _Table:
     found = tables()[name]
-    return _Table(name, tuple(found.columns), _KEYS.get(name, found.key), found.columns)
+    return _Table(name, tuple(found.columns), _KEYS.get(name, found.key))
 
 
 class _Copy:
