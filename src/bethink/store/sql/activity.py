@@ -98,7 +98,7 @@ _PUT_EVENT = """
     INSERT INTO thread_event (thread, seq, kind, item, at, meaningful, classification)
     VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-DROP_THREAD = (
+_DROP_THREAD = (
     "DELETE FROM thread_member WHERE thread = ? AND classification BETWEEN ? AND ?",
     "DELETE FROM thread_event WHERE thread = ? AND classification BETWEEN ? AND ?",
     "DELETE FROM thread WHERE id = ? AND classification BETWEEN ? AND ?",
@@ -168,7 +168,7 @@ def put_thread(db: Database, thread: Thread, *, actor: str, now: int, ceiling: i
     created_at = created_at if stored_at is None else int(stored_at)
     updated_at = now if thread.updated_at is None else to_ms(thread.updated_at)
     head = (thread.id, thread.headline, thread.kind, thread.anchor)
-    for sql in DROP_THREAD:
+    for sql in _DROP_THREAD:
         db.execute(sql, (thread.id, level, max(level, ceiling)))
     db.execute(_PUT_THREAD, (*head, thread.lifecycle, thread.state, created_at, updated_at, level))
     db.executemany(
@@ -388,7 +388,7 @@ class SqlActivity:
     def drop_thread(self, thread_id: str, *, actor: str, now: datetime) -> None:
         with self._connections.write_transaction() as db:
             ceiling = self._connections.ceiling
-            for sql in DROP_THREAD:
+            for sql in _DROP_THREAD:
                 db.execute(sql, (thread_id, 0, ceiling))
             if db.changes():
                 history.write_line(db, "thread dropped", thread_id, actor=actor, now=now)

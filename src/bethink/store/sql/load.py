@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from bethink.errors import Refused, how_to_update
 from bethink.store.sql import erase, history
-from bethink.store.sql.activity import DROP_THREAD, INSERT_EDIT
+from bethink.store.sql.activity import INSERT_EDIT
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
 from bethink.store.sql.connection import HIGHEST, Database, Row
 from bethink.store.sql.entities import update_entities
@@ -26,6 +26,7 @@ from bethink.store.sql.records import (
 )
 from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import CONTENT, ENTITIES_INDEX, NewRow, content_hash
+from bethink.store.sql.sql_functions import to_json_ids
 from bethink.store.sql.untrusted import UNTRUSTED_KINDS, Stranger, cap_record
 from bethink.store.sql.usage import apply_ticks
 
@@ -60,20 +61,9 @@ _THREAD_CLASSES = "SELECT classification FROM thread WHERE id = ?"
 _UNKNOWN = -1
 # Threads of older exports tell no classification: it is that of their memories.
 _CLASS_OF_MEMBERS = """
-    SELECT max(i.classification) FROM thread_member AS m JOIN item AS i ON i.id = m.item
-    WHERE m.thread = ?1 AND m.classification = ?2
+    SELECT max(i.classification) FROM item AS i WHERE i.id IN (SELECT value FROM json_each(?))
     AND i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id)
 """
-_COPY_THREAD = """
-    INSERT INTO thread (id, kind, anchor, headline, lifecycle, state, created_at, updated_at,
-        classification)
-    SELECT id, kind, anchor, headline, lifecycle, state, created_at, updated_at, ?
-    FROM thread WHERE id = ? AND classification = ?
-"""
-_CLASSIFY_PARTS = (
-    "UPDATE thread_member SET classification = ? WHERE thread = ? AND classification = ?",
-    "UPDATE thread_event SET classification = ? WHERE thread = ? AND classification = ?",
-)
 _CLASSIFY_NAMES = """
     UPDATE alias SET classification = coalesce((SELECT min(i.classification) FROM link AS l
         JOIN item AS i ON i.id = l.src
@@ -139,11 +129,6 @@ def _parse_record(number: int, kind: str, record: Mapping[str, object]) -> Row:
     return tuple(values)
 
 
-def _with_class(row: Row) -> Row:
-    """Mark a row of a thread whose classification has to be found."""
-    return row if row[-1] is not None else (*row[:-1], _UNKNOWN)
-
-
 def _until_end(
     records: Iterable[Mapping[str, object]],
 ) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -187,8 +172,8 @@ class _Loader:
         self._aliases: dict[str, list[Row]] = {}
         self._touched: set[str] = set()
         self._named: set[str] = set()  # entities that were stored as the export names them
-        self._threads: dict[tuple[str, int], Row] = {}
-        self._imported_threads: set[tuple[str, int]] = set()
+        # By id and classification: each with its members and events.
+        self._threads: dict[tuple[str, int | None], dict[str, list[Row]]] = {}
         self._ticks: list[tuple[int, float]] = []
         # A journal cannot be merged into another without breaking its chain. Below a ceiling
         # it never comes along, or its absence would tell of something above.
@@ -337,33 +322,39 @@ class _Loader:
         return item in self._imported or bool(self._db.execute(_ITEM_EXISTS, (item,)).get)
 
     def _load_thread(self, number: int, row: Row) -> None:
-        """Keep a thread until a member comes; one that is known here stays as it is."""
-        row = _with_class(row)
-        classes = {level for (level,) in self._db.execute(_THREAD_CLASSES, (row[0],))}
-        known = [level for level in classes if (row[0], level) not in self._imported_threads]
+        """Keep a thread until its members have come; one that is known here stays as it is."""
+        known = self._thread_classes(row[0])
         if row[-1] not in known and not any(level <= self._ceiling for level in known):
-            self._threads[row[0], row[-1]] = row
+            parts = {"thread": [row], "thread_member": [], "thread_event": []}
+            self._threads[row[0], row[-1]] = parts
 
     def _load_thread_member(self, number: int, row: Row) -> None:
-        """Store a member; the first stored member also stores its thread.
+        if (row[0], row[-1]) in self._threads and self._item_exists(row[1]):
+            self._threads[row[0], row[-1]]["thread_member"].append(row)
+
+    def _load_thread_event(self, number: int, row: Row) -> None:
+        is_of_known = row[3] is None or self._item_exists(row[3])
+        if (row[0], row[-1]) in self._threads and is_of_known:
+            self._threads[row[0], row[-1]]["thread_event"].append(row)
+
+    def _thread_classes(self, name: str) -> set[int]:
+        return {level for (level,) in self._db.execute(_THREAD_CLASSES, (name,))}
+
+    def _store_threads(self) -> bool:
+        """Store threads that have a member; return whether there are any.
 
         A headline whose memories were all erased must not come back.
         """
-        if not self._item_exists(row[1]):
-            return
-        row = _with_class(row)
-        thread = (row[0], row[-1])
-        if thread in self._threads:
-            self._db.execute(_INSERTS["thread"], self._threads.pop(thread))
-            self._imported_threads.add(thread)
-        if thread in self._imported_threads:
-            self._db.execute(_INSERTS["thread_member"], row)
-
-    def _load_thread_event(self, number: int, row: Row) -> None:
-        row = _with_class(row)
-        is_imported = (row[0], row[-1]) in self._imported_threads
-        if is_imported and (row[3] is None or self._item_exists(row[3])):
-            self._db.execute(_INSERTS["thread_event"], row)
+        has_stored = False
+        for (name, told), parts in self._threads.items():
+            members = to_json_ids(row[1] for row in parts["thread_member"])
+            level = self._db.execute(_CLASS_OF_MEMBERS, (members,)).get if told is None else told
+            if parts["thread_member"] and level not in self._thread_classes(name):
+                has_stored = True
+                for kind, rows in parts.items():
+                    classified = [(*row[:-1], level) for row in rows]
+                    self._db.executemany(_INSERTS[kind], classified)
+        return has_stored
 
     def _load_tick(self, number: int, row: Row) -> None:
         self._ticks.append((row[1], row[2]))
@@ -408,14 +399,12 @@ class _Loader:
         history.complete_status_history(self._db, list(self._imported))
         update_entities(self._db, self._touched)
         self._db.execute(_CLASSIFY_NAMES, (_UNKNOWN,))
-        for name, level in self._imported_threads:
-            if level == _UNKNOWN:
-                self._classify_thread(name)
+        has_threads = self._store_threads()
         if not self._takes_events:
             # The ticks of another space are not imported: items keep their remaining strength.
             apply_ticks(self._db, self._ticks, list(self._imported), now)
         lines = [history.JournalLine("imported", item) for item in self._imported]
-        if self._imported_threads and not self._takes_events:
+        if has_threads and not self._takes_events:
             lines.append(history.JournalLine("threads imported", None))
         if self._is_broken and self._strange is None:
             lines.insert(0, history.JournalLine("journal", None, _CUT.format(len(self._events))))
@@ -423,16 +412,6 @@ class _Loader:
         # What came under another id with a key whose memory was erased here.
         again = erase.erase_items(self._db, self._erased_here, actor=actor, now=now)
         return len(self._imported) - len(again.ids)
-
-    def _classify_thread(self, name: str) -> None:
-        """Give a thread the classification of its members, unless another one has it."""
-        level = self._db.execute(_CLASS_OF_MEMBERS, (name, _UNKNOWN)).get
-        if level not in {row[0] for row in self._db.execute(_THREAD_CLASSES, (name,))}:
-            self._db.execute(_COPY_THREAD, (level, name, _UNKNOWN))
-            for sql in _CLASSIFY_PARTS:
-                self._db.execute(sql, (level, name, _UNKNOWN))
-        for sql in DROP_THREAD:
-            self._db.execute(sql, (name, _UNKNOWN, _UNKNOWN))
 
 
 def _require_header(number: int, record: Mapping[str, object]) -> None:
