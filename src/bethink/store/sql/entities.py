@@ -10,11 +10,10 @@ everything went. The journal only records that it happened, because a name is co
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, islice
+from itertools import islice
 
 from bethink.core.arrays import Matrix, Vector, np
 from bethink.core.named_tuple import NamedTuple
@@ -76,14 +75,6 @@ _MENTIONING_AS_OF = _MENTIONING.replace("TYPES", "'mentions', 'mentioned'").repl
 )
 
 
-class _NameTable(NamedTuple):
-    """Every entity's id and name in one text, and the offset of each."""
-
-    ids: tuple[str, ...]
-    text: str
-    starts: tuple[int, ...]
-
-
 class _VectorTable(NamedTuple):
     """The unit vectors of one model, one a row."""
 
@@ -126,7 +117,7 @@ class EntityIndex:
         names = self._cache.get(db, _NAMES, lambda: _read_names(db), state=version)
         matches: Counter[str] = Counter()
         for word in dict.fromkeys(words):
-            matches.update(_ids_with_word(names, word))
+            matches.update(key for key, text in names.items() if word in text)
         for later in entities_created_after(db, as_of_ms) & matches.keys():
             del matches[later]
         if not matches or limit < 1:
@@ -140,14 +131,12 @@ class EntityIndex:
         return [ScoredEntity(entity, float(matches[entity.id])) for entity in ranked[:limit]]
 
 
-_NAMES, _VECTORS = CachePart[_NameTable](), CachePart[_VectorTable]()
+_NAMES, _VECTORS = CachePart[dict[str, str]](), CachePart[_VectorTable]()
 
 
-def _read_names(db: Database) -> _NameTable:
-    rows = select(db, _SELECT_NAMES)
-    texts = [f"{key} {name}".lower().replace("\n", " ") for key, name in rows]
-    starts = tuple(accumulate((len(text) + 1 for text in texts), initial=0))[:-1]
-    return _NameTable(tuple(key for key, _ in rows), "\n".join(texts), starts)
+def _read_names(db: Database) -> dict[str, str]:
+    """Return of every entity its id and name as one text in lower case, by id."""
+    return {key: f"{key} {name}".lower() for key, name in select(db, _SELECT_NAMES)}
 
 
 def _read_vectors(db: Database, model: str, dim: int) -> _VectorTable:
@@ -158,17 +147,6 @@ def _read_vectors(db: Database, model: str, dim: int) -> _VectorTable:
     lengths[lengths == 0.0] = 1.0
     wide /= lengths[:, None]
     return _VectorTable(tuple(key for key, _ in rows), wide)
-
-
-def _ids_with_word(names: _NameTable, word: str) -> Iterable[str]:
-    """Yield every entity whose id or name contains the word, once."""
-    at = names.text.find(word)
-    while at >= 0:
-        position = bisect_right(names.starts, at) - 1
-        yield names.ids[position]
-        if position + 1 == len(names.starts):
-            return
-        at = names.text.find(word, names.starts[position + 1])
 
 
 def latest_mentions(
