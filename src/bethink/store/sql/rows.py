@@ -99,16 +99,12 @@ _TYPES_ALLOWED = (
     ),
     *((str,), (str,), (str,), (int,)),
 )
-_MAX_SOUND_TYPES = 4096
-_SOUND_TYPES: set[tuple[type, ...]] = set()
 
 
+@lru_cache(maxsize=4096)
 def _has_sound_types(kinds: tuple[type, ...]) -> bool:
     """Whether a row has values of the types that are stored."""
-    sound = all(kind in allowed for kind, allowed in zip(kinds, _TYPES_ALLOWED, strict=False))
-    if sound and len(_SOUND_TYPES) < _MAX_SOUND_TYPES:
-        _SOUND_TYPES.add(kinds)
-    return sound
+    return all(kind in allowed for kind, allowed in zip(kinds, _TYPES_ALLOWED, strict=False))
 
 
 _FROM_ROW_IDS = (
@@ -229,8 +225,7 @@ def to_item(row: Row) -> Item:
 
 def readable_item(row: Row) -> Item | None:
     """Convert a row of SELECT_ITEM to an item; None where rot has made it unreadable."""
-    kinds = tuple(map(type, row))
-    if kinds in _SOUND_TYPES or _has_sound_types(kinds):
+    if _has_sound_types(tuple(map(type, row))):
         try:
             return _to_item(row)
         except (ValueError, TypeError, OverflowError):
