@@ -126,3 +126,4 @@ def make_private_folder(path: Path) -> None:
     if not path.is_dir():
         make_private_folder(path.parent)
         path.mkdir(mode=0o700, exist_ok=True)
+        path.chmod(0o700)  # the umask may have removed the owner's own bits

@@ -7,13 +7,13 @@ import os
 import stat
 from pathlib import Path
 
+from bethink.config import paths
 from bethink.core.atomic_write import atomic_replace, fsync_folder
 from bethink.errors import StoreError
 from bethink.store.sql.journal_key import SECRET_BYTES, JournalKey, Secret
 
 UNFINISHED_COPY = "damaged.part"  # the end of its name; a kill may leave it
 FILE_MODE = 0o600
-FOLDER_MODE = 0o700
 
 
 def make_private_folder(path: Path) -> None:
@@ -21,16 +21,8 @@ def make_private_folder(path: Path) -> None:
 
     An existing folder is left as it is: it may not be ours.
     """
-    missing = []
-    folder = path
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
     try:
-        for folder in reversed(missing):
-            # Two processes may create the same folder at once.
-            folder.mkdir(FOLDER_MODE, exist_ok=True)
-            folder.chmod(FOLDER_MODE)
+        paths.make_private_folder(path)
     except OSError as error:
         raise StoreError(
             f"the folder {path} cannot be created: {error.strerror}",
