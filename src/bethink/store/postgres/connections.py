@@ -29,7 +29,7 @@ from bethink.store.postgres.server import (
 from bethink.store.postgres.session import WITHOUT_VIEW, Lasting, Session, ViewKey
 from bethink.store.postgres.sql_tree import parse
 from bethink.store.postgres.translate import View
-from bethink.store.sql.ceiling import Hidden, KnownWords, find_hidden, views
+from bethink.store.sql.ceiling import HIDDEN_TABLES, Hidden, KnownWords, find_hidden, views
 from bethink.store.sql.connection import (
     BUMP_GENERATION,
     HIGHEST,
@@ -340,14 +340,6 @@ def _end(session: Session, name: str, *, commit: bool) -> None:
 
 
 _VIEW = re.compile(r"CREATE TEMP VIEW (\w+) AS (.*?);\n", re.DOTALL)
-_HIDDEN_COLUMNS = {
-    "hidden_row": "rid bigint",
-    "hidden_item": "id text",
-    "hidden_term": "t text, n bigint",
-    "hidden_entity": "id text, mentions bigint",
-    "hidden_only": "id text",
-    "hidden_sum": "documents bigint, length bigint",
-}
 
 
 @lru_cache(maxsize=16)
@@ -356,7 +348,7 @@ def ceiling_view(ceiling: int, *, trusted: bool) -> ViewKey:
     sql = views(int(ceiling), int(trusted))
     for old, new in PARTS.items():
         sql = sql.replace(old, new)
-    return ViewKey(View({name: parse(body) for name, body in _VIEW.findall(sql)}, _HIDDEN_COLUMNS))
+    return ViewKey(View({name: parse(body) for name, body in _VIEW.findall(sql)}, HIDDEN_TABLES))
 
 
 class PgCeiling(PgConnections):

@@ -170,6 +170,15 @@ _FIND_ONLY = """
             AND r.classification <= {ceiling} AND r.trust >= {trust}
             AND instr(r.entities, json_quote(h.value)) > 0))
 """
+# What a view hides: the tables that its statements name, and their columns.
+HIDDEN_TABLES = {
+    "hidden_row": "rid bigint",
+    "hidden_item": "id text",
+    "hidden_term": "t text, n bigint",
+    "hidden_entity": "id text, mentions bigint",
+    "hidden_only": "id text",
+    "hidden_sum": "documents bigint, length bigint",
+}
 Hidden = dict[str, Sequence[Sequence[int | str]]]  # the columns of what a view hides, by table
 # Of revisions, by row and content: their index terms, and the entities they mention.
 KnownWords = dict[tuple[int, str], tuple[tuple[str, ...], tuple[str, ...]]]

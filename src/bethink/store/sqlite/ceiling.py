@@ -10,18 +10,14 @@ from weakref import WeakKeyDictionary
 
 import apsw
 
-from bethink.store.sql.ceiling import Hidden, KnownWords, find_hidden, views
+from bethink.store.sql.ceiling import HIDDEN_TABLES, Hidden, KnownWords, find_hidden, views
 from bethink.store.sql.connection import open_transaction_error
 from bethink.store.sqlite.connection import SqliteConnections
 
-_STATE = """
-CREATE TEMP TABLE hidden_row (rid INTEGER PRIMARY KEY);
-CREATE TEMP TABLE hidden_item (id TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TEMP TABLE hidden_term (t TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TEMP TABLE hidden_entity (id TEXT PRIMARY KEY, mentions INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TEMP TABLE hidden_only (id TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TEMP TABLE hidden_sum (documents INTEGER NOT NULL, length INTEGER NOT NULL);
-"""
+_STATE = "".join(
+    f"CREATE TEMP TABLE {table} ({columns}, PRIMARY KEY ({columns.split()[0]})) WITHOUT ROWID;"
+    for table, columns in HIDDEN_TABLES.items()
+)
 _SELECT_GENERATION = "SELECT value FROM main.meta WHERE name = 'generation'"
 
 
