@@ -22,7 +22,7 @@ from bethink.model import Entity, Item
 from bethink.ports import Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
 from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, read_ahead, select
-from bethink.store.sql.dialect import batch, part, statement
+from bethink.store.sql.dialect import statement
 from bethink.store.sql.history import (
     AS_OF_CTE,
     IS_MENTION,
@@ -74,15 +74,7 @@ MENTIONED_BY = """
     CROSS JOIN link AS l ON l.src = w.value AND l.type = 'mentions'
     WHERE l.src_kind = 'item' AND l.dst_kind = 'entity'
 """
-_COUNT_MENTIONS = batch(
-    "UPDATE entity SET mentions = mentions + ? WHERE id = ?",
-    postgres="""
-    UPDATE bethink.entity SET mentions = entity.mentions + n.times
-    FROM (SELECT id, sum(times)::bigint AS times FROM unnest(?1::bigint[], ?2::text[])
-        AS given (times, id) GROUP BY id) AS n
-    WHERE entity.space_id = :space AND entity.id = n.id
-    """,
-)
+COUNT_MENTIONS = "UPDATE entity SET mentions = mentions + ? WHERE id = ?"
 _RAISE_CONFIDENCE = """
     UPDATE link SET confidence = max(confidence, ?3)
     WHERE src = ?1 AND type = 'mentions' AND dst = ?2
@@ -108,9 +100,6 @@ _WORD_PIECE = lazy_pattern(r"\w+(?:[-.'’]\w+)*")
 _POSSESSIVE = lazy_pattern(r"['’]s?$")
 
 
-_GROUP_BY_ROW = part(
-    "GROUP BY i.rid ORDER BY count(*)", postgres="GROUP BY i.rid, i.id ORDER BY count(*)"
-)
 # Most names are nobody's, which the look-up alone shows.
 _OWNERS_OF_NAMES = """
     SELECT n.entity, n.alias FROM carray(?) AS w
@@ -262,7 +251,7 @@ class MentionWriter:
         for ends in sorted(again):
             self._db.execute(_RAISE_CONFIDENCE, (*ends, self._mentions[ends]))
         counts = Counter(entity for _, entity in new)
-        self._db.executemany(_COUNT_MENTIONS, [(n, entity) for entity, n in counts.items()])
+        self._db.executemany(COUNT_MENTIONS, [(n, entity) for entity, n in counts.items()])
 
 
 def search_entities(
@@ -281,7 +270,7 @@ def search_entities(
         CROSS JOIN link AS l ON l.dst = w.value AND {MENTION_LINK}
         CROSS JOIN item AS i ON i.id = l.src
         WHERE {MENTIONED_AT_REVISION} AND ({predicate.sql})
-        {_GROUP_BY_ROW} DESC, i.id LIMIT ?""",
+        GROUP BY i.rid, i.id ORDER BY count(*) DESC, i.id LIMIT ?""",
         (as_table(requested), *predicate.values, depth),
     )
     names: dict[str, str] = dict(select(db, NAMES_OF_ENTITIES, (as_table(requested),)))

@@ -30,6 +30,7 @@ from bethink.store.sql.entities import (
 )
 from bethink.store.sql.graph import add_links
 from bethink.store.sql.links import (
+    COUNT_MENTIONS,
     MENTIONED_BY,
     NAMES_OF_ENTITIES,
     MentionWriter,
@@ -89,7 +90,6 @@ _NAMED_BY_RAISED = """
     WHERE i.id = ? AND i.rev = ? AND i.classification < ?
     AND l.src_kind = 'item' AND l.dst_kind = 'entity'
 """
-_ADJUST_MENTION_COUNT = "UPDATE entity SET mentions = mentions + ? WHERE id = ?"
 
 
 @dataclass(slots=True)
@@ -314,7 +314,7 @@ class _PutPlan:
             merged.update(through)
             for entity in (named, *through):
                 db.execute(_MARK_PAST_MENTION, (item, entity))
-                db.execute(_ADJUST_MENTION_COUNT, (-db.changes(), entity))
+                db.execute(COUNT_MENTIONS, (-db.changes(), entity))
         writer, links = MentionWriter(db, now), list[Link]()
         for new in self._new:
             record = _record(new)
@@ -388,7 +388,7 @@ class _PutPlan:
             if entity in linked:
                 continue
             db.execute(_ADD_NAMED_MENTION, (record.item.id, self._now, entity))
-            db.execute(_ADJUST_MENTION_COUNT, (db.changes(), entity))
+            db.execute(COUNT_MENTIONS, (db.changes(), entity))
 
 
 def insert_rows(db: Database, rows: Sequence[tuple[NewRow, Sequence[int]]]) -> None:
