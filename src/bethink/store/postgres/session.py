@@ -224,19 +224,11 @@ class Session:
         return found
 
     def _run_own(self, sql: str, bindings: Row) -> Rows:
-        """Run what stands for a statement; of several the rows that all changed are counted."""
-        texts = STATEMENTS[sql]
-        if len(texts) == 1:
-            if not answers(texts[0]):
-                return self.run(texts[0], bindings)
-            asked = self._asked(sql, bindings)
-            return self._run_once(asked) if not self.writes else self._run_asked(asked)
-        changed = 0
-        for text in texts:
-            self.run(text, bindings)
-            changed += self.changes()
-        self._changes = changed
-        return Rows()
+        """Run what stands for a statement."""
+        if not answers(STATEMENTS[sql]):
+            return self.run(STATEMENTS[sql], bindings)
+        asked = self._asked(sql, bindings)
+        return self._run_once(asked) if not self.writes else self._run_asked(asked)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Rows:
         """Run a statement for each of the rows, at once where that is the same."""
@@ -313,7 +305,7 @@ class Session:
     def _asked(self, sql: str, bindings: Row) -> _Asked:
         """Return what a statement asks with its values."""
         if sql in STATEMENTS:
-            return _Asked((sql, bindings), written(STATEMENTS[sql][0]), bindings)
+            return _Asked((sql, bindings), written(STATEMENTS[sql]), bindings)
         lists: dict[int, Bound] = {}
         shapes = []
         for mark, kind in parsed(sql).special.items():

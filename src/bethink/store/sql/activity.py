@@ -235,26 +235,21 @@ def _load_threads(db: Database, rows: Iterable[Row]) -> list[Thread]:
 MIN_INTENT_LENGTH = 20
 _MAX_LISTED = 50
 
-# An edit that only a memory above the ceiling told of becomes one that was told apart.
-INSERT_EDIT = statement(
-    """
-    INSERT INTO file_edit (path, operation, at, intent, session, turn, item)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET item = ?7
-    WHERE ?8 < coalesce((SELECT i.classification FROM item AS i
-        WHERE i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
-    """,
-    # In two: no distributed server takes an upsert whose condition asks another table.
-    """
-    UPDATE bethink.file_edit SET item = ?7 WHERE space_id = :space
-    AND edit_hash = md5(md5(?1) || md5(?2) || (?3::bigint)::text || md5(?4) || md5(?5) || md5(?6))
-    AND ?8::bigint < coalesce((SELECT i.classification FROM bethink.item AS i
-        WHERE i.space_id = :space AND i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
-    """,
-    "INSERT INTO bethink.file_edit"
-    " (space_id, number, path, operation, at, intent, session, turn, item)"
-    " SELECT :space, (SELECT coalesce(max(number), 0) + 1 FROM bethink.file_edit"
-    " WHERE space_id = :space), ?1, ?2, ?3, ?4, ?5, ?6, ?7 ON CONFLICT DO NOTHING",
+_SAME_EDIT = part(
+    "path = ?1 AND operation = ?2 AND at = ?3 AND intent = ?4 AND session = ?5 AND turn = ?6",
+    postgres="edit_hash"
+    " = md5(md5(?1) || md5(?2) || (?3::bigint)::text || md5(?4) || md5(?5) || md5(?6))",
 )
+# An edit that only a memory above the ceiling told of becomes one that was told apart.
+_TELL_APART = f"""
+    UPDATE file_edit SET item = ?7 WHERE {_SAME_EDIT}
+    AND ?8 < coalesce((SELECT i.classification FROM item AS i
+        WHERE i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
+"""
+_INSERT_EDIT = """
+    INSERT INTO file_edit (path, operation, at, intent, session, turn, item)
+    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
 _DAY = part(
     "date(at / 1000, 'unixepoch')",
     postgres="to_char(to_timestamp(at / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
@@ -288,10 +283,7 @@ _SELECT_ITEMS = f"""
     SELECT item FROM file_edit WHERE {_VISIBLE_OF_PATH} AND item IS NOT NULL
     GROUP BY item ORDER BY max(at) DESC, item LIMIT ?3
 """
-_EDIT_EXISTS = """
-    SELECT EXISTS (SELECT 1 FROM file_edit WHERE path = ? AND operation = ? AND at = ?
-        AND intent = ? AND session = ? AND turn = ?)
-"""
+_EDIT_EXISTS = f"SELECT EXISTS (SELECT 1 FROM file_edit WHERE {_SAME_EDIT})"
 _COUNT_EDITS = f"SELECT count(*) FROM file_edit WHERE {_PATH_CONTAINS}"
 _SNAPSHOT_PATHS = f"SELECT path FROM file_snapshot WHERE {_PATH_CONTAINS} ORDER BY path"
 _DELETE_EDITS = f"DELETE FROM file_edit WHERE {_PATH_CONTAINS}"
@@ -307,11 +299,15 @@ _REPLACE_SNAPSHOT = """
 
 def add_edits(db: Database, edits: Sequence[FileEdit], ceiling: int) -> int:
     """Add file edits; return how many were new to those who see up to the ceiling."""
-    new = 0
-    for edit in edits:
-        db.execute(INSERT_EDIT, (*_edit_key(edit), edit.item, ceiling))
-        new += db.changes()
-    return new
+    return sum(insert_edit(db, (*_edit_key(edit), edit.item), ceiling) for edit in edits)
+
+
+def insert_edit(db: Database, row: Row, ceiling: int) -> int:
+    """Insert an edit; return whether it is new to those who see up to the ceiling."""
+    db.execute(_TELL_APART, (*row, ceiling))
+    new = db.changes()
+    db.execute(_INSERT_EDIT, row)
+    return new + db.changes()
 
 
 def _count_new_edits(db: Database, edits: Sequence[FileEdit]) -> int:

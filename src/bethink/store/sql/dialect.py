@@ -9,7 +9,7 @@ from __future__ import annotations
 # By SQLite's text: parts of statements, which rules may change further, and whole statements,
 # which are complete: ``?1`` is the first value, ``:space`` the id of the space.
 PARTS: dict[str, str] = {}
-STATEMENTS: dict[str, tuple[str, ...]] = {}
+STATEMENTS: dict[str, str] = {}
 # Those that are run for many rows: the values come as one list for each column.
 BATCHES: dict[str, str] = {}
 
@@ -20,8 +20,8 @@ def part(sqlite: str, *, postgres: str) -> str:
     return sqlite
 
 
-def statement(sqlite: str, *postgres: str) -> str:
-    """Return a statement for which PostgreSQL has another, or several that are run in turn."""
+def statement(sqlite: str, postgres: str) -> str:
+    """Return a statement for which PostgreSQL has another."""
     STATEMENTS[sqlite] = postgres
     return sqlite
 

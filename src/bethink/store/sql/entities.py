@@ -263,14 +263,8 @@ _COPY_MENTIONS = """
     SELECT src_kind, src, type, dst_kind, ?2, weight, confidence, 'same_as:' || ?1, created_at
     FROM link WHERE dst = ?1 AND type = 'mentions' AND src_kind = 'item' AND dst_kind = 'entity'
 """
-_MARK_MENTIONS = update_mentions(
-    "type = 'mentioned', context = 'same_as'", "mentioned", "type = 'mentions' AND dst = ?1"
-)
-_UNMARK_MENTIONS = update_mentions(
-    "type = 'mentions', context = NULL",
-    "mentions",
-    "type = 'mentioned' AND context = 'same_as' AND dst = ?1",
-)
+_MENTIONS_OF = "type = 'mentions' AND dst = ?1"
+_MARKED_MENTIONS_OF = "type = 'mentioned' AND context = 'same_as' AND dst = ?1"
 _COPY_EDGES = """
     INSERT OR IGNORE INTO link (src_kind, src, type, dst_kind, dst, stated_by,
         weight, confidence, context, source, created_at)
@@ -391,7 +385,7 @@ def merge_entities(db: Database, kept: str, gone: str, now: int) -> None:
     )
     db.execute(_DROP_ALIASES, (gone,))
     db.execute(_COPY_MENTIONS, (gone, kept))
-    db.execute(_MARK_MENTIONS, (gone,))
+    update_mentions(db, _MENTIONS_OF, (gone,), "mentioned", ", context = 'same_as'")
     db.execute(_COPY_EDGES, (gone, kept))
     db.execute(_DROP_VECTOR, (gone,))
     db.execute(_ADD_SAME_AS, (gone, kept, merge_record, now))
@@ -494,7 +488,7 @@ def split_entities(db: Database, kept: str, gone: str) -> None:
     own = [(name, kept) for name in merge_record["names"] if name not in merge_record["shared"]]
     db.executemany(_DROP_ALIAS, own)
     db.execute(_DROP_COPIES, (gone, kept))
-    db.execute(_UNMARK_MENTIONS, (gone,))
+    update_mentions(db, _MARKED_MENTIONS_OF, (gone,), "mentions", ", context = NULL")
     db.execute(_DROP_SAME_AS, (gone, kept))
     for entity, shared in ((kept, merge_record["shared"]), (gone, merge_record["names"])):
         raise_levels(db, entity, set(shared))

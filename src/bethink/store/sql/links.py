@@ -21,8 +21,15 @@ from bethink.errors import Refused
 from bethink.model import Entity, Item
 from bethink.ports import Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
-from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, read_ahead, select
-from bethink.store.sql.dialect import statement
+from bethink.store.sql.connection import (
+    HIGHEST,
+    Bindings,
+    Database,
+    Row,
+    as_table,
+    read_ahead,
+    select,
+)
 from bethink.store.sql.history import (
     AS_OF_CTE,
     IS_MENTION,
@@ -83,17 +90,16 @@ _RAISE_CONFIDENCE = """
 _MENTION = "src_kind = 'item' AND dst_kind = 'entity'"
 
 
-def update_mentions(change: str, kind: str, condition: str) -> str:
-    """Return an update of mentions to another kind, which replaces those that are in its way."""
-    return statement(
-        f"UPDATE OR REPLACE link SET {change} WHERE {condition} AND {_MENTION}",
-        f"""
-        DELETE FROM bethink.link WHERE space_id = :space AND type = '{kind}' AND {_MENTION}
-        AND EXISTS (SELECT 1 FROM bethink.link AS o WHERE o.space_id = :space
-            AND o.src = link.src AND o.dst = link.dst AND {condition} AND {_MENTION})
-        """,
-        f"UPDATE bethink.link SET {change} WHERE space_id = :space AND {condition} AND {_MENTION}",
+def update_mentions(db: Database, which: str, values: Bindings, kind: str, change: str = "") -> int:
+    """Give mentions another kind; what is in their way goes. Return how many have it now."""
+    condition = f"{which} AND {_MENTION}"
+    db.execute(
+        f"""DELETE FROM link WHERE type = '{kind}' AND (src, dst) IN (
+            SELECT src, dst FROM link WHERE {condition}) AND {_MENTION}""",
+        values,
     )
+    db.execute(f"UPDATE link SET type = '{kind}'{change} WHERE {condition}", values)
+    return db.changes()
 
 
 _WORD_PIECE = lazy_pattern(r"\w+(?:[-.'’]\w+)*")

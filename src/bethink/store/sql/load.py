@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from bethink.errors import Refused, how_to_update
 from bethink.store.sql import erase, history
-from bethink.store.sql.activity import INSERT_EDIT
+from bethink.store.sql.activity import insert_edit
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
 from bethink.store.sql.connection import HIGHEST, Database, Row
 from bethink.store.sql.entities import update_entities
@@ -368,7 +368,7 @@ class _Loader:
     def _load_file_edit(self, number: int, row: Row) -> None:
         """Store an edit; one that belongs to a memory only comes with it."""
         if row[-1] is None or row[-1] in self._imported:
-            self._db.execute(INSERT_EDIT, (*row, self._ceiling))
+            insert_edit(self._db, row, self._ceiling)
 
     def _load_key(self, number: int, row: Row) -> None:
         if row[1] not in self._imported:

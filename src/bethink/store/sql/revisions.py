@@ -74,9 +74,7 @@ _NEXT_RID = "SELECT coalesce(max(rid), 0) + 1 FROM item"
 _ADD_SKETCH = "INSERT OR IGNORE INTO sketch (band, rid) VALUES (?, ?)"
 _ADD_KEY = "INSERT INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
 # An entity that only earlier revisions mention stays linked to them.
-_MARK_PAST_MENTION = update_mentions(
-    "type = 'mentioned'", "mentioned", "src = ?1 AND type = 'mentions' AND dst = ?2"
-)
+_MENTION_OF = "src = ?1 AND type = 'mentions' AND dst = ?2"
 _ADD_NAMED_MENTION = """
     INSERT OR IGNORE INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
     SELECT 'item', ?, 'mentions', 'entity', id, 'caller', ? FROM entity WHERE id = ?
@@ -313,8 +311,8 @@ class _PutPlan:
             through = no_longer_through(db, item, named)
             merged.update(through)
             for entity in (named, *through):
-                db.execute(_MARK_PAST_MENTION, (item, entity))
-                db.execute(COUNT_MENTIONS, (-db.changes(), entity))
+                marked = update_mentions(db, _MENTION_OF, (item, entity), "mentioned")
+                db.execute(COUNT_MENTIONS, (-marked, entity))
         writer, links = MentionWriter(db, now), list[Link]()
         for new in self._new:
             record = _record(new)
