@@ -22,10 +22,12 @@ from bethink.model import (
 from bethink.ports import ForgottenFiles, Momentum, PriorUse, Usage, UsageDecay
 from bethink.store.sql import erase, history
 from bethink.store.sql.connection import Connections, Database, Row, as_table, select
-from bethink.store.sql.dialect import part, statement
+from bethink.store.sql.dialect import part
 from bethink.store.sql.sql_functions import DAY_MS, from_ms, from_ms_or_none, to_json_ids, to_ms
 from bethink.store.sql.usage import (
     SET_MOMENTUM,
+    SET_USE,
+    append_json,
     apply_decay,
     insert_prior_use,
     read_momenta,
@@ -35,30 +37,23 @@ from bethink.store.sql.usage import (
 _EXISTING_ITEMS = (
     "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM item WHERE id = value)"
 )
-_STAMPS = "usage.stamps::jsonb"
-_COUNT_USE = statement(
-    """
-    INSERT INTO usage (id, recalls, last_at, stamps) VALUES (?1, 1, ?2, json_array(?2))
-    ON CONFLICT (id) DO UPDATE SET
-        recalls = recalls + 1,
-        last_at = max(coalesce(last_at, ?2), ?2),
-        stamps = json_insert(
-            CASE WHEN json_array_length(stamps) >= 20 THEN json_remove(stamps, '$[0]')
-            ELSE stamps END, '$[#]', ?2)
-    """,
-    f"""
-    INSERT INTO bethink.usage (space_id, id, recalls, last_at, stamps)
-    VALUES (:space, ?1, 1, ?2::bigint, jsonb_build_array(?2::bigint)::text)
-    ON CONFLICT (space_id, id) DO UPDATE SET recalls = usage.recalls + 1,
-        last_at = greatest(coalesce(usage.last_at, ?2), ?2),
-        stamps = (CASE WHEN jsonb_array_length({_STAMPS}) >= 20 THEN {_STAMPS} - 0
-            ELSE {_STAMPS} END || (?2::bigint)::text::jsonb)::text
-    """,
-)
+_USE_OF_ANY = """
+    SELECT w.value, u.recalls, u.last_at, u.stamps FROM json_each(?) AS w
+    LEFT JOIN usage AS u ON u.id = w.value
+"""
+_USE_OF_KNOWN = f"{_USE_OF_ANY} WHERE EXISTS (SELECT 1 FROM item WHERE id = w.value)"
 _COUNT_USE_ON_DAY = """
     INSERT INTO usage_day (id, day, recalls) VALUES (?, ?, 1)
     ON CONFLICT (id, day) DO UPDATE SET recalls = recalls + 1
 """
+
+
+def _used_again(
+    at: int, item: str, recalls: int | None, last_at: int | None, stamps: str | None
+) -> Row:
+    """Return the use of an item with one more; of its times the last are kept."""
+    last = at if last_at is None else max(last_at, at)
+    return item, (recalls or 0) + 1, last, append_json(stamps, at)
 
 
 _REQUESTS = "counted_requests"
@@ -348,10 +343,10 @@ class SqlActivity:
     ) -> None:
         with self._connections.write_transaction() as db:
             if not _is_counted(db):
-                at = to_ms(now)
-                known = [row[0] for row in select(db, _EXISTING_ITEMS, (to_json_ids(ids),))]
-                known = list(dict.fromkeys(ids)) if of_others else known
-                db.executemany(_COUNT_USE, [(item, at) for item in known])
+                at, used = to_ms(now), _USE_OF_ANY if of_others else _USE_OF_KNOWN
+                uses = select(db, used, (to_json_ids(ids),))
+                known = [item for item, *_ in uses]
+                db.executemany(SET_USE, [_used_again(at, *use) for use in uses])
                 db.executemany(_COUNT_USE_ON_DAY, [(item, at // DAY_MS) for item in known])
                 if fading is not None:
                     apply_decay(db, known, at, fading)

@@ -21,7 +21,6 @@ from bethink.model import Entity
 from bethink.ports import Activity, EntityListing, Momentum, PriorUse, Usage, UsageDecay
 from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
 from bethink.store.sql.connection import Database, Row, as_table, read_ahead, select
-from bethink.store.sql.dialect import statement
 from bethink.store.sql.history import (
     AS_OF_CTE,
     IS_MENTION,
@@ -43,41 +42,28 @@ from bethink.store.sql.sql_functions import (
     to_ms,
 )
 
-_SELECT_DECAY = f"""
-    SELECT i.id, {DECAY} FROM carray(?) AS w
-    CROSS JOIN item AS i ON i.id = w.value
-        AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
-    LEFT JOIN usage AS u ON u.id = i.id
-"""
-_SELECT_DECAY_SINCE = """
-    SELECT i.id, coalesce(u.decay, 1.0), coalesce(u.decay_at, i.stored_at)
+_OF_LAST_REVISION = """
     FROM carray(?) AS w
     CROSS JOIN item AS i ON i.id = w.value
         AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
     LEFT JOIN usage AS u ON u.id = i.id
 """
-# On a server not by jsonb_build_array: a distributed one takes only functions that are IMMUTABLE.
-_REGAINED = "coalesce(usage.regained, '[]')::jsonb"
-_ENTRY = (
-    "('[[' || (?4::bigint)::text || ',' || (?2::float8)::text || ','"
-    " || coalesce((?3::bigint)::text, 'null') || ']]')::jsonb"
-)
-_SET_DECAY = statement(
-    """
-    INSERT INTO usage (id, decay, decay_at, regained)
-        VALUES (?1, ?2, ?3, json_array(json_array(?4, ?2, ?3)))
-    ON CONFLICT (id) DO UPDATE SET decay = ?2, decay_at = ?3, regained = json_insert(
-        CASE WHEN json_array_length(regained) >= 20 THEN json_remove(regained, '$[0]')
-        ELSE coalesce(regained, '[]') END, '$[#]', json_array(?4, ?2, ?3))
-    """,
-    f"""
-    INSERT INTO bethink.usage (space_id, id, decay, decay_at, regained)
-    VALUES (:space, ?1, ?2::float8, ?3::bigint, ({_ENTRY})::text)
-    ON CONFLICT (space_id, id) DO UPDATE SET decay = ?2, decay_at = ?3,
-        regained = (CASE WHEN jsonb_array_length({_REGAINED}) >= 20 THEN {_REGAINED} - 0
-            ELSE {_REGAINED} END || {_ENTRY})::text
-    """,
-)
+_SELECT_DECAY = f"SELECT i.id, {DECAY}, u.regained {_OF_LAST_REVISION}"
+_SELECT_DECAY_SINCE = f"""
+    SELECT i.id, coalesce(u.decay, 1.0), coalesce(u.decay_at, i.stored_at), u.regained
+    {_OF_LAST_REVISION}
+"""
+SET_USE = """
+    INSERT INTO usage (id, recalls, last_at, stamps) VALUES (?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET recalls = excluded.recalls, last_at = excluded.last_at,
+        stamps = excluded.stamps
+"""
+_SET_DECAY = """
+    INSERT INTO usage (id, decay, decay_at, regained) VALUES (?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET decay = excluded.decay, decay_at = excluded.decay_at,
+        regained = excluded.regained
+"""
+_MAX_KEPT = 20  # times of use, and of regained strength
 _LAST_TICK = "SELECT number, at, total FROM tick ORDER BY number DESC LIMIT 1"
 _INSERT_TICK = "INSERT INTO tick (number, at, amount, total) VALUES (?, ?, ?, ?)"
 _COUNT_RECALL = """
@@ -85,6 +71,11 @@ _COUNT_RECALL = """
     ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)
     RETURNING value
 """
+
+
+def append_json(stored: str | None, entry: object) -> str:
+    """Return a list, as JSON, with one more entry; of many the last are kept."""
+    return json.dumps([*json.loads(stored or "[]"), entry][-_MAX_KEPT:], separators=(",", ":"))
 
 
 def apply_decay(db: Database, ids: Sequence[str], now: int, fading: UsageDecay) -> None:
@@ -130,9 +121,9 @@ def apply_ticks(
     if not ids or not (ticks or select(db, _LAST_TICK)):
         return
     rows = []
-    for item, strength, since in select(db, _SELECT_DECAY_SINCE, (as_table(tuple(ids)),)):
-        left = strength - sum(amount for at, amount in ticks if at >= since)
-        rows.append((item, max(0.0, round(left, 9)), now, now))
+    for item, strength, since, past in select(db, _SELECT_DECAY_SINCE, (as_table(tuple(ids)),)):
+        left = max(0.0, round(strength - sum(amount for at, amount in ticks if at >= since), 9))
+        rows.append((item, left, now, append_json(past, [now, left, now])))
     db.executemany(_SET_DECAY, rows)
 
 
@@ -141,14 +132,12 @@ def _restore_strength(
 ) -> None:
     if not ids:
         return
-    rows = select(db, _SELECT_DECAY, (as_table(tuple(dict.fromkeys(ids))),))
-    db.executemany(
-        _SET_DECAY,
-        [
-            (item, max(0.0, min(1.0, left + fading.gains.get(item, 0.0))), safe_until, now)
-            for item, left in rows
-        ],
-    )
+    rows = []
+    for item, left, past in select(db, _SELECT_DECAY, (as_table(tuple(dict.fromkeys(ids))),)):
+        strength = max(0.0, min(1.0, left + fading.gains.get(item, 0.0)))
+        regained = append_json(past, [now, strength, safe_until])
+        rows.append((item, strength, safe_until, regained))
+    db.executemany(_SET_DECAY, rows)
 
 
 MAX_IMPORTANCE_SAMPLE = 50

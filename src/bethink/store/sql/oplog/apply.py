@@ -46,6 +46,7 @@ from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import CONTENT, NewRow
 from bethink.store.sql.search import word_index
 from bethink.store.sql.sql_functions import to_json_ids
+from bethink.store.sql.usage import SET_USE
 
 _DROP_STATUSES = "DELETE FROM status_change WHERE id = ?"
 _ADD_STATUS = "INSERT OR REPLACE INTO status_change (id, at, status) VALUES (?, ?, ?)"
@@ -64,11 +65,6 @@ _DROP_LINK = """
     AND stated_by = ?
 """
 _ADD_KEY = "INSERT OR IGNORE INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
-_SET_USE = """
-    INSERT INTO usage (id, recalls, last_at, stamps) VALUES (?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET recalls = excluded.recalls, last_at = excluded.last_at,
-        stamps = excluded.stamps
-"""
 _SET_DAY = "INSERT OR REPLACE INTO usage_day (id, day, recalls) VALUES (?, ?, ?)"
 _SET_CONFLICT = "INSERT OR REPLACE INTO conflict (item, data) VALUES (?, ?)"
 IN_FILE = "files"  # where the other version of a conflict is that no machine has made
@@ -256,7 +252,7 @@ class Applying:
     def _write_use(self, item: str, use: Json, state: State) -> None:
         if use["recalls"] != state.use.get("recalls", 0):
             last = use["stamps"][-1] if use["stamps"] else None
-            self._db.execute(_SET_USE, (item, use["recalls"], last, json.dumps(use["stamps"])))
+            self._db.execute(SET_USE, (item, use["recalls"], last, json.dumps(use["stamps"])))
             days = [(item, int(day), count) for day, count in use["days"].items()]
             self._db.executemany(_SET_DAY, days)
 
