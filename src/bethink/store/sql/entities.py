@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
-from bethink.core.arrays import Matrix, Vector, np
-from bethink.core.named_tuple import NamedTuple
+from bethink.core.arrays import Vector, np
 from bethink.core.words import fold
 from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Item
@@ -35,6 +34,7 @@ from bethink.store.sql.links import (
 from bethink.store.sql.search import vector_index
 from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import compile_scope
+from bethink.store.sql.search.vector_scan import MeasuredVectors
 from bethink.store.sql.sql_functions import to_json_ids
 from bethink.store.sql.state_cache import CachePart, StateCache
 
@@ -75,63 +75,46 @@ _MENTIONING_AS_OF = _MENTIONING.replace("TYPES", "'mentions', 'mentioned'").repl
 )
 
 
-class _VectorTable(NamedTuple):
-    """The unit vectors of one model, one a row."""
-
-    ids: tuple[str, ...]
-    rows: Matrix
+# Of all entities: texts of their names by id; ids, with the vectors of one model.
+_NAMES, _VECTORS = CachePart[dict[str, str]](), CachePart[tuple[list[str], MeasuredVectors]]()
 
 
-class EntityIndex:
-    """The entities of one store, cached in memory as far as they were needed."""
-
-    def __init__(self, cache: StateCache) -> None:
-        self._cache = cache
-
-    def near(
-        self, db: Database, vector: Vector, model: str, limit: int, as_of_ms: int | None = None
-    ) -> list[ScoredEntity]:
-        """Return the nearest by cosine, ties by id; as of a moment, of those known then."""
-        read = partial(_read_vectors, db, model, len(vector))
-        key, version = (model, len(vector)), _entities_version(db)
-        table = self._cache.get(db, _VECTORS, read, key=key, state=version)
-        length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
-        if not table.ids or limit < 1 or length == 0.0:
-            return []
-        # Not a matrix product, whose sums depend on the position of a row.
-        cosines = np.einsum("ij,j->i", table.rows, vector) / length
-        order = np.argsort(-cosines, kind="stable")
-        later = entities_created_after(db, as_of_ms)
-        known = (position for position in order.tolist() if table.ids[position] not in later)
-        nearest = {
-            table.ids[position]: float(cosines[position]) for position in islice(known, limit)
-        }
-        found = read_entities(db, nearest, as_of_ms)
-        return [ScoredEntity(found[key], near) for key, near in nearest.items() if key in found]
-
-    def search_names(
-        self, db: Database, words: Sequence[str], limit: int, as_of_ms: int | None = None
-    ) -> list[ScoredEntity]:
-        """Return those whose id or name holds most of the words; the more mentioned first."""
-        version = _entities_version(db)
-        names = self._cache.get(db, _NAMES, lambda: _read_names(db), state=version)
-        matches: Counter[str] = Counter()
-        for word in dict.fromkeys(words):
-            matches.update(key for key, text in names.items() if word in text)
-        for later in entities_created_after(db, as_of_ms) & matches.keys():
-            del matches[later]
-        if not matches or limit < 1:
-            return []
-        # All that tie with the last one that fits, since mentions decide among them.
-        minimum = sorted(matches.values(), reverse=True)[:limit][-1]
-        found = read_entities(
-            db, [key for key, count in matches.items() if count >= minimum], as_of_ms
-        )
-        ranked = sorted(found.values(), key=lambda one: (-matches[one.id], -one.mentions, one.id))
-        return [ScoredEntity(entity, float(matches[entity.id])) for entity in ranked[:limit]]
+def near_entities(  # noqa: PLR0917 - the port's parameters
+    db: Database, cache: StateCache, vector: Vector, model: str, limit: int, as_of_ms: int | None
+) -> list[ScoredEntity]:
+    """Return the nearest by cosine, ties by id; as of a moment, of those known then."""
+    read = partial(_read_vectors, db, model, len(vector))
+    key, version = (model, len(vector)), _entities_version(db)
+    ids, vectors = cache.get(db, _VECTORS, read, key=key, state=version)
+    if not ids or limit < 1 or not vector.any():
+        return []
+    cosines = vectors.cosines(vector)
+    order = np.argsort(-cosines, kind="stable")
+    later = entities_created_after(db, as_of_ms)
+    known = (position for position in order.tolist() if ids[position] not in later)
+    nearest = {ids[position]: float(cosines[position]) for position in islice(known, limit)}
+    found = read_entities(db, nearest, as_of_ms)
+    return [ScoredEntity(found[key], near) for key, near in nearest.items() if key in found]
 
 
-_NAMES, _VECTORS = CachePart[dict[str, str]](), CachePart[_VectorTable]()
+def entities_with(
+    db: Database, cache: StateCache, words: Sequence[str], limit: int, as_of_ms: int | None
+) -> list[ScoredEntity]:
+    """Return those whose id or name holds most of the words; the more mentioned first."""
+    version = _entities_version(db)
+    names = cache.get(db, _NAMES, lambda: _read_names(db), state=version)
+    matches: Counter[str] = Counter()
+    for word in dict.fromkeys(words):
+        matches.update(key for key, text in names.items() if word in text)
+    for later in entities_created_after(db, as_of_ms) & matches.keys():
+        del matches[later]
+    if not matches or limit < 1:
+        return []
+    # All that tie with the last one that fits, since mentions decide among them.
+    minimum = sorted(matches.values(), reverse=True)[:limit][-1]
+    found = read_entities(db, [key for key, count in matches.items() if count >= minimum], as_of_ms)
+    ranked = sorted(found.values(), key=lambda one: (-matches[one.id], -one.mentions, one.id))
+    return [ScoredEntity(entity, float(matches[entity.id])) for entity in ranked[:limit]]
 
 
 def _read_names(db: Database) -> dict[str, str]:
@@ -139,14 +122,10 @@ def _read_names(db: Database) -> dict[str, str]:
     return {key: f"{key} {name}".lower() for key, name in select(db, _SELECT_NAMES)}
 
 
-def _read_vectors(db: Database, model: str, dim: int) -> _VectorTable:
+def _read_vectors(db: Database, model: str, dim: int) -> tuple[list[str], MeasuredVectors]:
     rows = select(db, _VECTORS_OF_MODEL, (model, 2 * dim))
     stored = vector_index.from_stored_rows((data for _, data in rows), dim)
-    wide = vector_index.float16_to_float32(stored)
-    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    lengths[lengths == 0.0] = 1.0
-    wide /= lengths[:, None]
-    return _VectorTable(tuple(key for key, _ in rows), wide)
+    return [key for key, _ in rows], MeasuredVectors.of(stored)
 
 
 def latest_mentions(

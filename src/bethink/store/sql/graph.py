@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from itertools import product
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from bethink.core.arrays import Vector
 from bethink.model import Entity, Link, Node
@@ -32,10 +30,6 @@ from bethink.store.sql.history import (
 )
 from bethink.store.sql.sql_functions import from_ms, to_ms, to_ms_or_none
 from bethink.store.sql.state_cache import StateCache
-
-if TYPE_CHECKING:
-    from bethink.store.sql.entities import EntityIndex
-
 
 # Special entities (the user, the agent itself) are in everything and not selective.
 _ENTITIES_OF_ITEMS = """
@@ -196,12 +190,6 @@ class SqlGraph:
         self._connections = connections
         self._cache = cache
 
-    @cached_property
-    def _entities(self) -> EntityIndex:
-        from bethink.store.sql.entities import EntityIndex  # see above
-
-        return EntityIndex(self._cache)
-
     def find_entities(
         self,
         texts: tuple[str, ...],
@@ -230,14 +218,19 @@ class SqlGraph:
     def near_entities(
         self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
     ) -> list[ScoredEntity]:
+        from bethink.store.sql.entities import near_entities  # see above
+
         with self._connections.read_transaction() as db:
-            return self._entities.near(db, vector, model, limit, to_ms_or_none(as_of))
+            at = to_ms_or_none(as_of)
+            return near_entities(db, self._cache, vector, model, limit, at)
 
     def entities_with(
         self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
     ) -> list[ScoredEntity]:
+        from bethink.store.sql.entities import entities_with  # see above
+
         with self._connections.read_transaction() as db:
-            return self._entities.search_names(db, words, limit, to_ms_or_none(as_of))
+            return entities_with(db, self._cache, words, limit, to_ms_or_none(as_of))
 
     def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
         from bethink.store.sql.entities import merge_entities  # see above
