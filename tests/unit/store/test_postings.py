@@ -20,8 +20,9 @@ from bethink.store.ranking import WeightedQuery, weight_query
 from bethink.store.sql.search import postings, word_index
 from bethink.store.sql.search.lexical import parse_query, search_text, word_statistics
 from bethink.store.sql.search.postings import PostingLists
-from bethink.store.sql.search.scope import Condition, ScopeRows
+from bethink.store.sql.search.scope import Condition, find_few
 from bethink.store.sql.search.terms import tokenizer
+from bethink.store.sql.state_cache import StateCache
 from bethink.store.sqlite import SqliteStore
 from records import NOW, mention, record, scope
 from rows import each_row
@@ -115,7 +116,7 @@ def test_an_index_narrows_a_search_and_changes_nothing_else(last: int) -> None:
     few = Condition("SELECT i.rid FROM item AS i WHERE i.rid <= ?", (last,))
     for further in ("1", "i.rid % 3 = 0"):
         wide = within(f"i.rid <= ? AND {further}", last)
-        narrow = ScopeRows().find(db, wide._replace(indexed=(few,)))
+        narrow = find_few(db, StateCache(), wide._replace(indexed=(few,)))
         assert narrow.rows is not None
         for asked in ("kabk", "kadk kegk", "kabk kidk koxk kugk"):
             search = TextSearch(asked, depth=8)

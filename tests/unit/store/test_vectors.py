@@ -26,9 +26,10 @@ from bethink.ports import Embedder, Embedding, Nearest, Scope, SearchResult
 from bethink.store.sql.search import vector_index as bits
 from bethink.store.sql.search import vector_index as chunks
 from bethink.store.sql.search import vector_scan
-from bethink.store.sql.search.scope import Condition, Predicate, ScopeRows
+from bethink.store.sql.search.scope import Condition, Predicate, find_few
 from bethink.store.sql.search.vector_scan import ChunkCache, Float16Cache
 from bethink.store.sql.search.vectors import VectorIndex, unembedded_rows
+from bethink.store.sql.state_cache import StateCache
 from bethink.testing import FixedClock
 from corpus import NOW
 from rows import each_row
@@ -304,7 +305,7 @@ def test_an_index_narrows_a_search_and_changes_nothing_else(
     db, index, made = large
     among = Condition("SELECT i.rid FROM item AS i WHERE i.rid <= ?", (last,))
     scope = within(f"i.rid <= ? AND {further}", last)._replace(indexed=(among,))
-    narrowed = ScopeRows().find(db, scope)
+    narrowed = find_few(db, StateCache(), scope)
     assert narrowed.rows is not None
     inside = all_within(db, narrowed)
     right = wanted = 0

@@ -242,40 +242,36 @@ _JOURNAL_HEAD = "SELECT value FROM meta WHERE name = 'journal'"
 _FEW: CachePart[IntArray | None] = CachePart(limit=16)
 
 
-class ScopeRows:
-    """Finds the rows of filters that few rows pass, and caches them until memories change.
+def few_ahead(db: Database, cache: StateCache, predicate: Predicate) -> None:
+    """Tell that the rows will be looked for: counted and, if they were few before, read."""
+    if not predicate.indexed or not is_on_server(db):
+        return
+    state = str(db.execute(_JOURNAL_HEAD).get)
+    for condition in predicate.indexed:
+        if not cache.knows(db, _FEW, _few_key(db, condition), state):
+            read_ahead(db, (_count_of(condition), condition.values))
+            if cache.latest(db, _FEW) is not None:
+                read_ahead(db, (condition.sql, condition.values))
 
-    The journal tells of every memory that is stored or ends, but not of every link.
+
+def find_few(db: Database, cache: StateCache, predicate: Predicate) -> Predicate:
+    """Return the predicate with its rows, if an index says that they are few.
+
+    They are cached until memories change: the journal tells of every memory that is stored or
+    ends, but not of every link.
     """
-
-    def __init__(self, cache: StateCache | None = None) -> None:
-        self._cache = cache or StateCache()
-
-    def ahead(self, db: Database, predicate: Predicate) -> None:
-        """Tell that the rows will be looked for: counted and, if they were few before, read."""
-        if not predicate.indexed or not is_on_server(db):
-            return
-        state = str(db.execute(_JOURNAL_HEAD).get)
-        for condition in predicate.indexed:
-            if not self._cache.knows(db, _FEW, _few_key(db, condition), state):
-                read_ahead(db, (_count_of(condition), condition.values))
-                if self._cache.latest(db, _FEW) is not None:
-                    read_ahead(db, (condition.sql, condition.values))
-
-    def find(self, db: Database, predicate: Predicate) -> Predicate:
-        """Return the predicate with its rows, if an index says that they are few."""
-        if not predicate.indexed:
-            return predicate
-        self.ahead(db, predicate)
-        state = str(db.execute(_JOURNAL_HEAD).get)
-        found = []
-        for condition in predicate.indexed:
-            key = _few_key(db, condition)
-            select_rows = partial(_select_few, db, condition)
-            rows = self._cache.get(db, _FEW, select_rows, key=key, state=state)
-            if rows is not None:
-                found.append(rows)
-        return predicate._replace(rows=min(found, key=len)) if found else predicate
+    if not predicate.indexed:
+        return predicate
+    few_ahead(db, cache, predicate)
+    state = str(db.execute(_JOURNAL_HEAD).get)
+    found = []
+    for condition in predicate.indexed:
+        key = _few_key(db, condition)
+        select_rows = partial(_select_few, db, condition)
+        rows = cache.get(db, _FEW, select_rows, key=key, state=state)
+        if rows is not None:
+            found.append(rows)
+    return predicate._replace(rows=min(found, key=len)) if found else predicate
 
 
 def _few_key(db: Database, condition: Condition) -> tuple[Condition, int]:

@@ -45,7 +45,7 @@ from bethink.store.sql.search.lexical import (
     search_text,
     word_statistics,
 )
-from bethink.store.sql.search.scope import Predicate, ScopeRows, compile_scope
+from bethink.store.sql.search.scope import Predicate, compile_scope, few_ahead, find_few
 from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sql.sql_functions import ceil_ms, from_ms, to_ms_or_none
 from bethink.store.sql.state_cache import CachePart, StateCache
@@ -209,7 +209,6 @@ class SqlSearch:
         self._connections = connections
         self._vectors = vectors
         self._cache = cache
-        self._rows = ScopeRows(cache)
         self._damaged: int | None = None
         self._compiled: tuple[Scope | None, Predicate | None] = (None, None)
 
@@ -228,7 +227,7 @@ class SqlSearch:
         if compiled is None or known != scope:
             compiled = compile_scope(scope)
             self._compiled = (scope, compiled)  # a recall searches one scope several times
-        predicate = self._rows.find(db, compiled)
+        predicate = find_few(db, self._cache, compiled)
         is_below = self._connections.is_view
         return predicate._replace(plain=False) if is_below else predicate
 
@@ -273,7 +272,7 @@ class SqlSearch:
 
                 search_ahead(db, text, self._predicate(db, scope))
             else:
-                self._rows.ahead(db, compile_scope(scope))
+                few_ahead(db, self._cache, compile_scope(scope))
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         return self._search(
