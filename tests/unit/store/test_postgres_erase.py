@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from bethink import Memory
-from bethink.model import Member
+from bethink.model import FileEdit, Member
 from bethink.store.postgres.connections import PgConnections
 from bethink.store.postgres.schema import tables
 from bethink.testing import FixedClock
@@ -83,3 +83,16 @@ def test_only_tables_that_changed_are_vacuumed(
     assert {"item", "term", "term_gram", "gram", "vector", "chunk_slot"} <= names
     assert names.isdisjoint({"thread", "file_edit", "tick", "usage_day", "space"})
     assert not [sql for sql in sent if sql.startswith("SET ")]
+
+
+def test_the_history_of_a_file_goes_as_memories_do(tmp_path: Path) -> None:
+    """Its rows are vacuumed away, and what the server keeps all the same is said."""
+    store = open_space(tmp_path)
+    edit = FileEdit(f"{CANARY}.py", "edit", NOW)
+    store.activity.note_edits([edit], actor="test", now=NOW)
+
+    forgotten = store.activity.forget_files(CANARY, actor="test", now=NOW)
+
+    assert forgotten.edits == 1
+    assert "write-ahead log" in str(forgotten.out_of_reach)
+    store.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bethink.store.postgres.admin import PgAdmin, PgItems
+from bethink.store.postgres.admin import PgAdmin
 from bethink.store.postgres.connections import PgCeiling, PgConnections
 from bethink.store.postgres.opening import open_space
 from bethink.store.sql.store import SqlStore
@@ -21,7 +21,6 @@ class PostgresStore(SqlStore):
 
     def __init__(self, connections: PgConnections, space: str) -> None:
         super().__init__(connections, space)
-        self.items = PgItems(connections)
         self.admin = PgAdmin(connections, space)
 
     @classmethod

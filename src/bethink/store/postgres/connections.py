@@ -29,6 +29,7 @@ from bethink.store.postgres.server import (
 from bethink.store.postgres.session import WITHOUT_VIEW, Lasting, Session, ViewKey
 from bethink.store.postgres.sql_tree import parse
 from bethink.store.postgres.translate import View
+from bethink.store.postgres.vacuum import BACKUPS, vacuum
 from bethink.store.sql.ceiling import HIDDEN_TABLES, Hidden, KnownWords, find_hidden, views
 from bethink.store.sql.connection import (
     BUMP_GENERATION,
@@ -159,17 +160,8 @@ class PgConnections:
                 return
             _end(session, self.name, commit=commit)
             if commit:
-                self._local.changed = session.changed | self._changed()
+                self._local.changed = session.changed
                 self._wrote = True
-
-    def _changed(self) -> frozenset[str]:
-        found: frozenset[str] = getattr(self._local, "changed", frozenset())
-        return found
-
-    def take_changed(self) -> frozenset[str]:
-        """Return the tables in which this thread has left old rows since it was last asked."""
-        found, self._local.changed = self._changed(), frozenset()
-        return found
 
     def _lasting_of(self, generation: list[Row]) -> Lasting:
         """Return what is known of the space as of a generation, nothing for a new one."""
@@ -280,10 +272,11 @@ class PgConnections:
             self._local.session = before
 
     def scrub(self) -> tuple[str, ...]:
-        """Nothing: the server removes deleted rows itself, or when it is told to vacuum."""
+        """Vacuum the rows away that this thread's last write has deleted; say what remains."""
+        changed: frozenset[str] = self._local.changed
         with self.write_transaction() as db:
             db.execute("DELETE FROM meta WHERE name = 'unscrubbed'")
-        return ()
+        return (*vacuum(self.server, self.space_id, changed), BACKUPS)
 
     def close(self) -> None:
         """Release the server; may be called again."""

@@ -473,4 +473,4 @@ class SqlActivity:
             # The journal outlives an erase, and a path is content.
             counts = f"{deleted.edits} edits, {deleted.snapshots} snapshots"
             history.write_line(db, "files forgotten", counts, actor=actor, now=now)
-        return deleted._replace(out_of_reach=self._connections.scrub())
+        return deleted._replace(out_of_reach=self._connections.base.scrub())
