@@ -106,11 +106,7 @@ _SELECT_ADDED = """
     SELECT item, added_at FROM thread_member WHERE thread = ? AND classification <= ?
     ORDER BY classification
 """
-_CLASSES = """
-    SELECT i.classification FROM carray(?) AS w
-    CROSS JOIN item AS i ON i.id = w.value
-    WHERE i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id)
-"""
+_CLASSES = f"SELECT i.classification {history.LAST_REVISIONS}"
 _SELECT_UNKNOWN = """
     SELECT w.value FROM carray(?) AS w
     WHERE NOT EXISTS (SELECT 1 FROM item WHERE id = w.value)
@@ -156,7 +152,7 @@ def put_thread(db: Database, thread: Thread, *, actor: str, now: int, ceiling: i
     an event points at an unknown memory.
     """
     ids = _require_known(db, thread)
-    level = max((row[0] for row in select(db, _CLASSES, (as_table(ids),))), default=0)
+    level = max((row[0] for row in select(db, _CLASSES, (to_json_ids(ids),))), default=0)
     added: dict[str, int] = dict(select(db, _SELECT_ADDED, (thread.id, ceiling)))
     stored_at = db.execute(_SELECT_CREATED, (thread.id, ceiling)).get
     created_at = now if thread.created_at is None else to_ms(thread.created_at)

@@ -44,6 +44,11 @@ LAST_SEEN = f"""
     CROSS JOIN item AS i ON i.id = l.src AND i.live_from <= m.at
     WHERE {MENTIONED_AT_REVISION})
 """
+# The last revision of each memory of a list, `item AS i`.
+LAST_REVISIONS = """
+    FROM json_each(?) AS wanted CROSS JOIN item AS i
+        ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
+"""
 _LAST_CHANGE = "SELECT at FROM event ORDER BY seq DESC LIMIT 1"
 _ENTITIES_CREATED_AFTER = "SELECT id FROM entity WHERE created_at > ?"
 

@@ -60,10 +60,7 @@ _ENTITY_KNOWN = f"""
 _THREAD_CLASSES = "SELECT classification FROM thread WHERE id = ?"
 _UNKNOWN = -1
 # Threads of older exports tell no classification: it is that of their memories.
-_CLASS_OF_MEMBERS = """
-    SELECT max(i.classification) FROM item AS i WHERE i.id IN (SELECT value FROM json_each(?))
-    AND i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id)
-"""
+_CLASS_OF_MEMBERS = f"SELECT max(i.classification) {history.LAST_REVISIONS}"
 _CLASSIFY_NAMES = """
     UPDATE alias SET classification = coalesce((SELECT min(i.classification) FROM link AS l
         JOIN item AS i ON i.id = l.src

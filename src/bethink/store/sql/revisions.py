@@ -51,12 +51,9 @@ from bethink.store.sql.search import vector_index, word_index
 from bethink.store.sql.search.terms import FIND_MODEL, SLOTS_OF_ROWS
 from bethink.store.sql.sql_functions import from_ms, state_hash, to_json_ids
 
-_SELECT_LATEST = """
+_SELECT_LATEST = f"""
     SELECT i.id, i.rid, i.rev, i.live_from, i.live_to, i.fingerprint, i.level, i.entities,
-        i.ended_by
-    FROM json_each(?) AS wanted
-    CROSS JOIN item AS i
-        ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
+        i.ended_by {history.LAST_REVISIONS}
 """
 _SELECT_SAME_CONTENT = """
     SELECT i.fingerprint, i.level, i.id, i.classification, i.trust FROM json_each(?) AS wanted
@@ -425,16 +422,10 @@ _SELECT_LIVE = """
 _SELECT_ENDED = f"""
     SELECT {", ".join(f"i.{name}" for name in CONTENT)},
         i.rid, i.live_to, i.status, i.ended_by, i.content_hash, i.state_hash
-    FROM json_each(?) AS wanted
-    CROSS JOIN item AS i
-        ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
-    WHERE i.live_to IS NOT NULL
+    {history.LAST_REVISIONS} WHERE i.live_to IS NOT NULL
 """
 _COPY_SKETCH = "INSERT INTO sketch (band, rid) SELECT band, ? FROM sketch WHERE rid = ?"
-_SELECT_LAST_STATUS = """
-    SELECT i.id, i.rid, i.status FROM json_each(?) AS wanted CROSS JOIN item AS i
-        ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
-"""
+_SELECT_LAST_STATUS = f"SELECT i.id, i.rid, i.status {history.LAST_REVISIONS}"
 _SEE_AGAIN = f"""
     UPDATE entity SET created_at = min(created_at, ?1),
         last_seen_at = max(coalesce(last_seen_at, ?1), ?1)

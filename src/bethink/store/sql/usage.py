@@ -24,6 +24,7 @@ from bethink.store.sql.connection import Database, Row, as_table, read_ahead, se
 from bethink.store.sql.history import (
     AS_OF_CTE,
     IS_MENTION,
+    LAST_REVISIONS,
     LAST_SEEN,
     MENTION_LINK,
     MENTIONED_AT_REVISION,
@@ -39,19 +40,14 @@ from bethink.store.sql.sql_functions import (
     USED_LAST,
     from_ms,
     from_ms_or_none,
+    to_json_ids,
     to_ms,
 )
 
-_OF_LAST_REVISION = """
-    FROM carray(?) AS w
-    CROSS JOIN item AS i ON i.id = w.value
-        AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
-    LEFT JOIN usage AS u ON u.id = i.id
-"""
-_SELECT_DECAY = f"SELECT i.id, {DECAY}, u.regained {_OF_LAST_REVISION}"
+_WITH_USE = f"{LAST_REVISIONS} LEFT JOIN usage AS u ON u.id = i.id"
+_SELECT_DECAY = f"SELECT i.id, {DECAY}, u.regained {_WITH_USE}"
 _SELECT_DECAY_SINCE = f"""
-    SELECT i.id, coalesce(u.decay, 1.0), coalesce(u.decay_at, i.stored_at), u.regained
-    {_OF_LAST_REVISION}
+    SELECT i.id, coalesce(u.decay, 1.0), coalesce(u.decay_at, i.stored_at), u.regained {_WITH_USE}
 """
 SET_USE = """
     INSERT INTO usage (id, recalls, last_at, stamps) VALUES (?, ?, ?, ?)
@@ -121,7 +117,7 @@ def apply_ticks(
     if not ids or not (ticks or select(db, _LAST_TICK)):
         return
     rows = []
-    for item, strength, since, past in select(db, _SELECT_DECAY_SINCE, (as_table(tuple(ids)),)):
+    for item, strength, since, past in select(db, _SELECT_DECAY_SINCE, (to_json_ids(ids),)):
         left = max(0.0, round(strength - sum(amount for at, amount in ticks if at >= since), 9))
         rows.append((item, left, now, append_json(past, [now, left, now])))
     db.executemany(_SET_DECAY, rows)
@@ -133,7 +129,7 @@ def _restore_strength(
     if not ids:
         return
     rows = []
-    for item, left, past in select(db, _SELECT_DECAY, (as_table(tuple(dict.fromkeys(ids))),)):
+    for item, left, past in select(db, _SELECT_DECAY, (to_json_ids(ids),)):
         strength = max(0.0, min(1.0, left + fading.gains.get(item, 0.0)))
         regained = append_json(past, [now, strength, safe_until])
         rows.append((item, strength, safe_until, regained))

@@ -96,10 +96,7 @@ ADD_OP = """
 SET_UPTO = "INSERT OR REPLACE INTO series (name, upto) VALUES (?, ?)"
 _DROP_OLD_USE = "DELETE FROM op WHERE item = ? AND kind = 'use' AND series = ?"
 _DROP_STUBS = "DELETE FROM op WHERE item = ? AND kind = 'erased'"
-_CLASSES = """
-    SELECT i.id, i.classification FROM json_each(?) AS wanted CROSS JOIN item AS i
-    ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
-"""
+_CLASSES = f"SELECT i.id, i.classification {history.LAST_REVISIONS}"
 
 
 class Draft(NamedTuple):
