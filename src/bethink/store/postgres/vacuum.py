@@ -1,4 +1,4 @@
-"""What erasing can promise on a server: deleted rows are vacuumed away, as far as it lets us."""
+"""What erasing can promise on a server: deleted rows are vacuumed, as far as it lets us."""
 
 from __future__ import annotations
 
