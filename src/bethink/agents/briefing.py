@@ -20,7 +20,7 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code
-from bethink.model import Item, Thread
+from bethink.model import Item
 from bethink.render.quoting import Quote, fence_quotes, one_line, truncate
 
 if TYPE_CHECKING:
@@ -205,7 +205,9 @@ def _thread_entries(memory: Memory) -> Iterator[_Entry]:
     from bethink.api.browse import redact_thread  # start-up time: a prompt needs no threads
 
     threads = memory.threads(limit=5 * _MAX_PER_SECTION)
-    open_threads = [thread for thread in threads if _is_open(thread)]
+    open_threads = [
+        one for one in threads if one.lifecycle == "active" and one.state in _OPEN_STATES
+    ]
     members = {member.item for thread in open_threads for member in thread.members}
     items = memory.store.items.get(sorted(members))
     usable = {key: item for key, item in items.items() if _is_usable_member(item)}
@@ -225,10 +227,6 @@ def _is_usable_member(item: Item) -> bool:
     return item.live_to is None and item.status != "quarantined" and is_safe_to_inject(item)
 
 
-def _is_open(thread: Thread) -> bool:
-    return thread.lifecycle == "active" and thread.state in _OPEN_STATES
-
-
 def _last_turns(memory: Memory, session: str) -> list[Item]:
     """The last prompts and the last answer of the previous session, newest first.
 
@@ -239,14 +237,11 @@ def _last_turns(memory: Memory, session: str) -> list[Item]:
     if before is None:
         return []
     turns = memory.browse(level="raw", session=before, limit=_RECENT_LIMIT)
-    informative = [item for item in turns if _is_informative(item)] or turns
+    said = [item for item in turns if not (is_assent(item.text) or is_courtesy(item.text))]
+    informative = said or turns
     prompts = [item for item in informative if item.speaker == "user"][:_LAST_PROMPTS]
     answer = [item for item in informative if item.speaker == "assistant"][:1]
     return sorted(prompts + answer, key=lambda item: (item.stored_at, item.seq or 0), reverse=True)
-
-
-def _is_informative(item: Item) -> bool:
-    return not (is_assent(item.text) or is_courtesy(item.text))
 
 
 def _last_session_entries(turns: list[Item]) -> Iterator[_Entry]:

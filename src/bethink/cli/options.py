@@ -171,10 +171,6 @@ def _newest_items(app: App) -> list[Item]:
         return memory.browse(limit=_MAX_COMPLETIONS)
 
 
-def _ids(app: App) -> Iterable[tuple[str, str]]:
-    return ((item.id, one_line(item.text, 60)) for item in _newest_items(app))
-
-
 def _item_values(name: str) -> Callable[[App], Iterable[tuple[str, str]]]:
     def values(app: App) -> Iterable[tuple[str, str]]:
         for item in _newest_items(app):
@@ -193,23 +189,17 @@ def _profiles(app: App) -> Iterable[tuple[str, str]]:
     return ((name, "" if file is None else str(file)) for name, file in names.items())
 
 
-def _spaces(app: App) -> Iterable[tuple[str, str]]:
-    return ((name, "") for name in app.space_names())
-
-
 def _jobs(_: App) -> Iterable[tuple[str, str]]:
     from bethink.maintain import JOBS  # only needed by shells
 
     return ((name, "") for name in JOBS)
 
 
-def _fixed(values: Iterable[str]) -> Callable[[App], Iterable[tuple[str, str]]]:
-    return lambda _: ((value, "") for value in values)
-
-
-complete_ids = _complete(_ids)
+complete_ids = _complete(
+    lambda app: ((item.id, one_line(item.text, 60)) for item in _newest_items(app))
+)
 complete_profiles = _complete(_profiles)
-complete_spaces = _complete(_spaces)
+complete_spaces = _complete(lambda app: dict.fromkeys(app.space_names(), "").items())
 complete_jobs = _complete(_jobs)
 _COMPLETERS: dict[str, _Completer] = {
     "id": complete_ids,
@@ -261,7 +251,9 @@ def _declared_option(name: str) -> Callable[[F], F]:
         switched = type(None) in kinds or name in _SWITCHED
         details |= {"default": None} if switched else {"is_flag": True}
     else:
-        completer = _COMPLETERS.get(name) or (option.choices and _complete(_fixed(option.choices)))
+        completer = _COMPLETERS.get(name) or (
+            option.choices and _complete(lambda _: dict.fromkeys(option.choices, "").items())
+        )
         details |= {"metavar": option.metavar, "callback": _CALLBACKS.get(name)}
         details |= {"multiple": kind == Texts, "shell_complete": completer or None}
         if kinds[0] in (int, float):

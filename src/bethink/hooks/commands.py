@@ -199,14 +199,11 @@ def _confirm_and_apply(
 
 
 def _diff(change: Change) -> list[str]:
-    before, after = (_lines(part) for part in (change.before, change.after))
+    texts = ((part or b"").decode("utf-8", "replace") for part in (change.before, change.after))
+    before, after = (text.splitlines(keepends=True) for text in texts)
     name = str(change.path)
     old, new = (name if part is not None else os.devnull for part in (change.before, change.after))
     return [line.rstrip("\r\n") for line in unified_diff(before, after, old, new)]
-
-
-def _lines(content: bytes | None) -> list[str]:
-    return (content or b"").decode("utf-8", "replace").splitlines(keepends=True)
 
 
 def _print_diff(app: App, change: Change) -> None:

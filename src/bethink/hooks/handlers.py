@@ -89,17 +89,13 @@ def _record_given(context: str, settings: Settings, payload: Json) -> str:
 
         ids = quoted_ids(context)
         tokens = estimate_max_tokens(context) // max(1, len(ids))
-        event, at = _text_field(payload, "hook_event_name"), _now().isoformat()
+        event, at = _text_field(payload, "hook_event_name"), datetime.now(UTC).isoformat()
         # On a full disk, giving a memory twice is better than not at all.
         with suppress(OSError):
             state.add_given(ids)
             rows = [(item, event, tokens, at) for item in ids]
             state.add_shown(rows, _text_field(payload, "transcript_path"), arm)
     return context if arm == "on" else ""
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def on_post_tool_use(payload: Json) -> str:

@@ -75,7 +75,7 @@ def quote_item(item: Item, *more: str) -> Quote:
         item.id,
         item.kind,
         format_moment(item.when),
-        f"trust {item.trust}: {_source_label(item)}",
+        f"trust {item.trust}: {TRUST_LABELS[item.trust]}, {one_line(item.source, 60)}",
     ]
     if item.speaker:
         about.append(f"said by {one_line(item.speaker, 60)}")
@@ -102,7 +102,3 @@ def passage_label(hit: Candidate) -> str:
     """Say how much of a long memory its passage is."""
     tokens = estimate_tokens(hit.item.text, hit.item.tokens)
     return f"a passage, {hit.passage.tokens if hit.passage else tokens:,} of {tokens:,} tokens"
-
-
-def _source_label(item: Item) -> str:
-    return f"{TRUST_LABELS[item.trust]}, {one_line(item.source, 60)}"

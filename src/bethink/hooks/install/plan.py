@@ -217,15 +217,8 @@ def _file_from_json(value: Json) -> WrittenFile:
     if patch is not None:
         offset, *parts = patch
         patch = Patch(int(offset), *(base64.b64decode(part) for part in parts))
-    return WrittenFile(
-        Path(value["path"]),
-        str(value["mark"]),
-        bool(value["created"]),
-        patch,
-        tuple(value["keys"]),
-        value["value"],
-        int(value["parents"]),
-    )
+    path, keys = Path(value["path"]), tuple(value["keys"])
+    return WrittenFile(**value | {"path": path, "keys": keys, "patch": patch})
 
 
 class Change(NamedTuple):

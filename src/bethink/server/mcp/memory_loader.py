@@ -92,7 +92,7 @@ class MemoryLoader:
                 BackgroundCall(memory.reindex)
             return memory
         self._reindex_due.set()
-        return self._without_model(memory)
+        return memory.using(embedder=LoadingEmbedder())
 
     @property
     def is_loaded(self) -> bool:
@@ -132,9 +132,6 @@ class MemoryLoader:
             pass
         finally:
             self._loaded.set()
-
-    def _without_model(self, memory: Memory) -> Memory:
-        return memory.using(embedder=LoadingEmbedder())
 
 
 class OpenMemory(MemoryLoader):

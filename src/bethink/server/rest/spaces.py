@@ -40,7 +40,7 @@ class SpacesApp:
             await self._root(scope, receive, send)
             return
         name, _, rest = path.removeprefix(PREFIX).partition("/")
-        app = self._spaces.get(name) or self._unknown(name)
+        app = self._spaces.get(name) or Guard(_answer_not_found, for_space(self._config, name))
         if f"/{rest}/".startswith(f"{PAGE_PATH}/"):
             app = self._root  # the page holds no data: it is the same for every name
         await app({**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, receive, send)
@@ -48,9 +48,6 @@ class SpacesApp:
     async def _visible(self, scope: Scope) -> list[str]:
         """Return the spaces that the caller of a request may read."""
         return [name for name, app in self._spaces.items() if await app.admits(scope)]
-
-    def _unknown(self, name: str) -> Guard:
-        return Guard(_answer_not_found, for_space(self._config, name))
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Start and stop all applications with the server."""
