@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -159,12 +159,6 @@ def _adjust_relevance(app: App, ids: tuple[str, ...], by: float) -> None:
             )
 
 
-class _EntityFilters(TypedDict):
-    prefix: str
-    kind: tuple[str, ...]
-    min_memories: int
-
-
 @group(
     "entities",
     examples=[
@@ -178,7 +172,7 @@ class _EntityFilters(TypedDict):
 @option("--min-memories N", "Minimum number of memories.", click.IntRange(0), shown=1)
 @limit_option(30)
 @option("--offset N", "Skip the first N results.", click.IntRange(0), default=0)
-def entities(app: App, /, limit: int, offset: int, **filters: Unpack[_EntityFilters]) -> int:
+def entities(app: App, /, limit: int, offset: int, **filters: Any) -> int:
     """List the entities that memories mention.
 
     Sorted by momentum, then by number of memories and by recency.

@@ -55,11 +55,12 @@ def general_options(*, hide_rare: bool) -> list[click.Parameter]:
 
 
 class _WithExamples(click.Command):
-    """Accepts the general options and ends its help with examples."""
+    """Accepts the general options, except those it has itself; its help ends with examples."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params += general_options(hide_rare=True)
+        own = {name for param in self.params for name in param.opts}
+        self.params += [one for one in general_options(hide_rare=True) if not own & {*one.opts}]
         self.examples = tuple(examples)
 
     def get_short_help_str(self, limit: int = 1000) -> str:
@@ -84,23 +85,19 @@ class Group(_WithExamples, click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"invoke_without_command": True, **kwargs})
 
-    def subcommand(
-        self, name: str, *, examples: Sequence[str], cls: type[Command] = Command
-    ) -> Callable[[F], F]:
+    def subcommand(self, name: str, *, examples: Sequence[str]) -> Callable[[F], F]:
         """Decorator that makes a function of the app a command of this group."""
 
         def decorate(function: F) -> F:
-            self.add_command(command(name, examples=examples, cls=cls)(function))
+            self.add_command(command(name, examples=examples)(function))
             return function
 
         return decorate
 
 
-def command(
-    name: str, *, examples: Sequence[str], cls: type[Command] = Command
-) -> Callable[[Callable[..., object]], Command]:
+def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., object]], Command]:
     """Decorator that turns a function, whose first argument is the app, into a `Command`."""
-    made = click.command(name, cls=cls, examples=examples)
+    made = click.command(name, cls=Command, examples=examples)
     return lambda function: made(click.make_pass_decorator(App)(function))
 
 

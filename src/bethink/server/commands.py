@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import Command, command, group, option
+from bethink.cli.options import command, group, option
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
 from bethink.errors import MissingExtra, Refused
 from bethink.server.systems import SYSTEMS
@@ -426,14 +426,6 @@ def mcp_command(app: App, *, tools: str, system: str | None, http: str | None) -
 _SCOPES = ("read", "write", "admin")
 
 
-class SpacesCommand(Command):
-    """A command whose own --space option may be repeated."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params = [param for param in self.params if param.name != "space"]
-
-
 @group(
     "token",
     examples=[
@@ -454,7 +446,6 @@ def token(app: App) -> int:
 
 @token.subcommand(
     "create",
-    cls=SpacesCommand,
     examples=[
         "bethink token create laptop --scope write",
         "bethink token create dashboard --scope read --expires 30d --space work",

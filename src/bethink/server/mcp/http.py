@@ -33,23 +33,18 @@ MAX_SESSIONS_PER_CALLER = 64
 
 
 class SessionTracker:
-    """The open sessions of every caller, in LRU order. Not thread-safe."""
+    """The open sessions, each with its caller, in LRU order. Not thread-safe."""
 
-    def __init__(self, max_per_caller: int = MAX_SESSIONS_PER_CALLER) -> None:
-        self._max_per_caller = max_per_caller
-        # Number of active requests per session.
-        self._by_caller: dict[str, OrderedDict[str, int]] = {}
+    def __init__(self) -> None:
+        self._active: OrderedDict[tuple[str, str], int] = OrderedDict()  # requests of each
 
     def add(self, caller: str, session: str) -> None:
         """Record a session that was opened."""
-        self._by_caller.setdefault(caller, OrderedDict())[session] = 0
+        self._active[caller, session] = 0
 
     def remove(self, caller: str, session: str) -> None:
         """Remove a session."""
-        own = self._by_caller.get(caller, OrderedDict())
-        own.pop(session, None)
-        if not own:
-            self._by_caller.pop(caller, None)
+        self._active.pop((caller, session), None)
 
     @contextmanager
     def in_use(self, caller: str, session: str | None) -> Iterator[None]:
@@ -57,24 +52,23 @@ class SessionTracker:
 
         Unknown sessions, and those of other callers, are not recorded.
         """
-        own = self._by_caller.get(caller, OrderedDict())
-        if session is None or session not in own:
+        key = caller, session or ""
+        if key not in self._active:
             yield
             return
-        own[session] += 1
+        self._active[key] += 1
         try:
             yield
         finally:
-            if session in own:
-                own[session] -= 1
-                own.move_to_end(session)
+            if key in self._active:
+                self._active[key] -= 1
+                self._active.move_to_end(key)
 
     def eviction_candidate(self, caller: str) -> str | None:
         """Return the caller's session to close; None if within the limit or all in use."""
-        own = self._by_caller.get(caller, OrderedDict())
-        if len(own) <= self._max_per_caller:
-            return None
-        return next((session for session, active in own.items() if not active), None)
+        own = [(session, busy) for (who, session), busy in self._active.items() if who == caller]
+        idle = (session for session, busy in own if not busy)
+        return next(idle, None) if len(own) > MAX_SESSIONS_PER_CALLER else None
 
 
 PATH = "/mcp"
@@ -88,15 +82,9 @@ _SESSION_HEADER = b"mcp-session-id"
 class StreamableEndpoint:
     """The MCP endpoint. A session belongs to its caller, and each caller has a limit."""
 
-    def __init__(
-        self,
-        server: Server[object],
-        *,
-        max_per_caller: int = MAX_SESSIONS_PER_CALLER,
-        public_url: str = "",
-    ) -> None:
+    def __init__(self, server: Server[object], *, public_url: str = "") -> None:
         self._public_url = public_url
-        self._tracker = SessionTracker(max_per_caller)
+        self._tracker = SessionTracker()
         self._manager = StreamableHTTPSessionManager(
             server,
             max_request_body_size=MAX_BODY_BYTES,

@@ -136,24 +136,19 @@ ENTITY_NAME_ARGUMENTS = {
 _UNCOMPLETABLE = {("memory://item/{id}", "id")}  # ids are not guessed from a prefix
 
 
-class Completion(NamedTuple):
-    """Completion values, and whether there are more."""
-
-    values: list[str]
-    truncated: bool
-
-
-def complete_argument(target: str, argument: str, prefix: str, memory: Memory) -> Completion:
-    """Return entity names that start with the prefix, most active first."""
+def complete_argument(
+    target: str, argument: str, prefix: str, memory: Memory
+) -> tuple[list[str], bool]:
+    """Return entity names that start with the prefix, most active first; and if there are more."""
     if (target, argument) in _UNCOMPLETABLE:
-        return Completion([], truncated=False)
+        return [], False
     if (target, argument) not in ENTITY_NAME_ARGUMENTS:
         raise NotFound("there is no such argument to complete")
     arguments = validate_arguments(
         {"prefix": prefix, "limit": MAX_COMPLETIONS + 1}, LIST_ENTITIES.input_schema
     )
     names = [entity.name for entity in memory.entities(**arguments)]
-    return Completion(names[:MAX_COMPLETIONS], truncated=len(names) > MAX_COMPLETIONS)
+    return names[:MAX_COMPLETIONS], len(names) > MAX_COMPLETIONS
 
 
 _SCHEME = "memory://"

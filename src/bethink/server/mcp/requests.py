@@ -135,9 +135,8 @@ def _complete(
     target = _text(ref, "name" if ref.get("type") == "ref/prompt" else "uri")
     name, value = _text(argument, "name"), _text(argument, "value")
     require(principal, LIST_ENTITIES.name)
-    found = complete_argument(target, name, value, memory())
-    values = [one_line(entity) for entity in found.values]
-    return {"completion": {"values": values, "hasMore": found.truncated}}
+    names, has_more = complete_argument(target, name, value, memory())
+    return {"completion": {"values": [one_line(one) for one in names], "hasMore": has_more}}
 
 
 def _text(params: Mapping[str, Any], name: str) -> str:
