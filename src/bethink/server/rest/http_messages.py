@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import escape
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,6 +12,7 @@ from starlette.responses import Response
 
 from bethink.access.policy import POLICY
 from bethink.core.characters import strip_hidden
+from bethink.core.json_schema import find_violation, with_article
 from bethink.core.json_values import Json, parse_strict_json
 from bethink.errors import (
     BadProfile,
@@ -129,7 +129,7 @@ def _read_query(request: Request, route: ToolRoute) -> Json:
         elif name in arguments:
             raise Refused(f"{name} is given twice")
         else:
-            arguments[name] = _PARSERS[schema["type"]](value, name)
+            arguments[name] = _read_value(value, name, schema["type"])
     return arguments
 
 
@@ -146,31 +146,18 @@ def _query_pairs(request: Request) -> list[tuple[str, str]]:
         raise Malformed("the URL is not UTF-8, or has too many arguments") from error
 
 
-def _parse_integer(value: str, name: str) -> int:
-    if not (value.isascii() and value.removeprefix("-").isdigit() and len(value) < 20):
-        raise Refused(f"{name} is {value!r:.60}, but must be an integer")
-    return int(value)
-
-
-def _parse_number(value: str, name: str) -> float:
+def _read_value(text: str, name: str, kind: str) -> object:
+    """Read a text, a number or a flag of a query."""
+    if kind == "string":
+        return text
     try:
-        return float(value)
-    except ValueError as error:
-        raise Refused(f"{name} is {value!r:.60}, but must be a number") from error
+        value = parse_strict_json(text)
+    except Refused:
+        value = None
+    if find_violation(value, {"type": kind}, name) is not None:
+        raise Refused(f"{name} is {text!r:.60}, but must be {with_article(kind)}")
+    return value
 
-
-def _parse_boolean(value: str, name: str) -> bool:
-    if value not in ("true", "false"):
-        raise Refused(f"{name} is {value!r:.60}, but must be true or false")
-    return value == "true"
-
-
-_PARSERS: dict[str, Callable[[str, str], object]] = {
-    "integer": _parse_integer,
-    "number": _parse_number,
-    "boolean": _parse_boolean,
-    "string": lambda value, _: value,
-}
 
 # The first match counts; any other error is ours, not the caller's.
 _STATUSES: tuple[tuple[type[BethinkError], int], ...] = (
