@@ -20,7 +20,7 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 from bethink.eval.tune import ablations
 from bethink.eval.datasets import DatasetOptions, open_dataset
 from bethink.eval.runner import ProfileResult, RunPlan, run_evaluation
-from bethink.eval.metrics import score_results
+from bethink.eval.metrics import question_groups, score_results
 from bethink.eval.spaces import SpaceProvider
 from bethink.retrieval.profile import Profile, load_profile, parse_profile
 from bethink.config.settings import Settings
@@ -52,7 +52,7 @@ def profiles() -> dict[str, Profile]:
 
 def row(outcome: ProfileResult, base: float, wanted: tuple[str, ...]) -> list[str]:
     scores = score_results(outcome.own)
-    rows = scores.rows_of(wanted)
+    rows = question_groups(scores, {"wanted": wanted})["wanted"]
     spent = _cost(outcome)
     return [
         outcome.label,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,19 +226,6 @@ class Scores:
         chosen = self.values if rows is None else self.values[rows]
         return dict(zip(self.metrics, estimates(chosen, seed), strict=True)) if len(chosen) else {}
 
-    @cached_property
-    def rows_by_category(self) -> dict[str, Rows]:
-        """The rows of every category that occurs, sorted by name."""
-        names = np.asarray(self.categories)
-        return {
-            name: np.flatnonzero(names == name) for name in sorted(set(self.categories)) if name
-        }
-
-    def rows_of(self, categories: Sequence[str]) -> Rows:
-        """The rows of several categories together."""
-        rows: Rows = np.flatnonzero(np.isin(np.asarray(self.categories), list(categories)))
-        return rows
-
 
 def score_results(results: Sequence[Judged]) -> Scores:
     """Score the answerable questions."""
@@ -255,11 +242,15 @@ def score_results(results: Sequence[Judged]) -> Scores:
 
 
 def question_groups(scores: Scores, groups: Mapping[str, Sequence[str]]) -> dict[str, Rows | None]:
-    """The rows of a table: all questions, the data set's groups, each category."""
+    """The rows of a table: all questions, the data set's groups, each category if several occur."""
+    names = np.asarray(scores.categories)
+    categories = sorted(set(scores.categories) - {""})
+    members = dict(groups)
+    if len(categories) > 1:
+        members.update({name: (name,) for name in categories})
     lines: dict[str, Rows | None] = {ALL: None}
-    lines.update({name: scores.rows_of(members) for name, members in groups.items()})
-    if len(scores.rows_by_category) > 1:
-        lines.update(scores.rows_by_category)
+    for name, of in members.items():
+        lines[name] = np.flatnonzero(np.isin(names, list(of)))
     return lines
 
 

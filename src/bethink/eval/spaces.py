@@ -32,7 +32,7 @@ from bethink.eval.case import PART_MARK, Case, Question, split_long_texts
 from bethink.memory import Memory
 from bethink.model import Item
 from bethink.models import NONE, open_embedder
-from bethink.ports import Embedder, Embedding, Progress
+from bethink.ports import Embedder, Embedding
 
 
 def resolve_references(
@@ -136,14 +136,7 @@ class SpaceProvider:
         return None if isinstance(embedder, str) else embedder
 
     @contextmanager
-    def open(
-        self,
-        dataset: str,
-        case: Case,
-        progress: Progress | None = None,
-        *,
-        expendable: bool = False,
-    ) -> Iterator[FilledSpace]:
+    def open(self, dataset: str, case: Case, *, expendable: bool = False) -> Iterator[FilledSpace]:
         """Open the case's filled space; close it (and, unless cached, remove it) at the end.
 
         ``expendable`` opens a copy of a cached one, which may be changed.
@@ -154,11 +147,11 @@ class SpaceProvider:
                 filled = self._open_existing(case, stack)
             elif self._cache is not None and not self._in_memory:
                 home = self._cache / _slug(dataset)
-                filled = self._open_cached(home, case, progress, stack, expendable)
+                filled = self._open_cached(home, case, stack, expendable)
             else:
                 path = None if self._in_memory else _temporary_folder(stack) / "space.db"
                 memory = stack.enter_context(self._open_memory(case.now, path))
-                filled = _map_units(memory, case, *_store_drafts(memory, case, progress))
+                filled = _map_units(memory, case, *_store_drafts(memory, case))
             yield replace(filled, split=split, expendable=expendable and case.space is None)
 
     def _open_existing(self, case: Case, stack: ExitStack) -> FilledSpace:
@@ -173,24 +166,24 @@ class SpaceProvider:
         return FilledSpace(memory, questions, units, embedded, len(texts), None, missing)
 
     def _open_cached(
-        self, home: Path, case: Case, progress: Progress | None, stack: ExitStack, expendable: bool
+        self, home: Path, case: Case, stack: ExitStack, expendable: bool
     ) -> FilledSpace:
         folder = home / f"{_slug(case.name)}.{_cache_key(case, self.model)}"
-        seconds = None if (folder / MARKER).exists() else self._fill_cache(folder, case, progress)
+        seconds = None if (folder / MARKER).exists() else self._fill_cache(folder, case)
         if expendable:
             folder = Path(shutil.copytree(folder, _temporary_folder(stack) / "space"))
         memory = stack.enter_context(self._open_memory(case.now, folder / "space.db"))
         ids = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         return _map_units(memory, case, ids, seconds)
 
-    def _fill_cache(self, folder: Path, case: Case, progress: Progress | None) -> float:
+    def _fill_cache(self, folder: Path, case: Case) -> float:
         """Fill a space and move it into the cache atomically."""
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".filling-") as name:
             making = Path(name) / "kept"
             making.mkdir()
             with self._open_memory(case.now, making / "space.db") as memory:
-                ids, seconds = _store_drafts(memory, case, progress)
+                ids, seconds = _store_drafts(memory, case)
             (making / MARKER).write_text(json.dumps(ids), encoding="utf-8")
             with suppress(OSError):  # another run has stored the same space
                 making.rename(folder)
@@ -272,9 +265,9 @@ class EmbeddingCache:
             self._db.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?, ?)", rows)
 
 
-def _store_drafts(memory: Memory, case: Case, progress: Progress | None) -> tuple[list[str], float]:
+def _store_drafts(memory: Memory, case: Case) -> tuple[list[str], float]:
     start = perf_counter()
-    results = memory.remember_many(case.drafts, progress=progress)
+    results = memory.remember_many(case.drafts)
     return [result.id for result in results], perf_counter() - start
 
 

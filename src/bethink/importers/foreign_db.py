@@ -65,13 +65,6 @@ class ForeignRow(NamedTuple):
         except ValueError:
             return None
 
-    def json(self, column: str) -> object:
-        """Return the JSON value of a cell; None where there is none, or it is invalid."""
-        try:
-            return parse_strict_json(self.text(column)) if self.cells.get(column) else None
-        except Refused:
-            return None
-
 
 class ForeignDb:
     """A foreign database that is open for reading."""

@@ -8,7 +8,7 @@ number of possible pairs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -65,10 +65,12 @@ class Duplicates:
         """Propose newest survivors first; stop at the limit of memories that may leave."""
         gone: set[str] = set()
         room = work.limit
-        find, least = _DuplicateFinder(work), work.similarity or self.min_cosine
+        words_of = lru_cache(maxsize=_WORD_CACHE_SIZE)(comparable_words)
+        least = work.similarity or self.min_cosine
         for batch in batches(iter_items(work, levels=("item",)), _BATCH):
             with work.store.snapshot():
-                pairs = [(item, find(item)) for item in batch if item.session is None]
+                alone = [item for item in batch if item.session is None]
+                pairs = [(item, _older_duplicates(item, words_of, work)) for item in alone]
             found = [(newer, like) for newer, like in pairs if like]
             near = _cosines(found, work)
             for newer, like in found:
@@ -89,44 +91,37 @@ class ComparedWord(NamedTuple):
     word: str
 
 
-class _DuplicateFinder:
-    """Finds older duplicates, and caches the words it has read."""
+WordsOf = Callable[[str], Sequence[ComparedWord]]
 
-    def __init__(self, work: JobContext) -> None:
-        self._work = work
-        self._words = lru_cache(maxsize=_WORD_CACHE_SIZE)(comparable_words)
 
-    def __call__(self, newer: Item) -> list[Item]:
-        """Return older memories with the same words, among those that share a sketch band."""
-        words, bands = self._words(newer.text), minhash_sketch(fold(newer.text))
-        items, scope = self._work.store.items, self._work.scope
-        sharing = items.find_duplicates([("", bands)], scope)[0] if bands else ()
-        found = [
-            older
-            for older in sharing
-            if older.id != newer.id and is_same_wording(words, self._words(older.text))
-        ]
-        known = {older.id for older in found}
-        found += [older for older in self._of_same_meaning(newer) if older.id not in known]
-        return [
-            older
-            for older in found
-            if _can_replace(newer, older) and exemption_reason(older) is None
-        ]
+def _older_duplicates(newer: Item, words_of: WordsOf, work: JobContext) -> list[Item]:
+    """Return older memories with the same words, among those that share a sketch band."""
+    words, bands = words_of(newer.text), minhash_sketch(fold(newer.text))
+    sharing = work.store.items.find_duplicates([("", bands)], work.scope)[0] if bands else ()
+    found = [
+        older
+        for older in sharing
+        if older.id != newer.id and is_same_wording(words, words_of(older.text))
+    ]
+    known = {older.id for older in found}
+    found += [older for older in _of_same_meaning(newer, work) if older.id not in known]
+    return [
+        older for older in found if _can_replace(newer, older) and exemption_reason(older) is None
+    ]
 
-    def _of_same_meaning(self, newer: Item) -> list[Item]:
-        """Return memories as near in meaning as the run asks for, with the same details."""
-        work = self._work
-        if work.similarity is None or work.embedder is None:
-            return []
-        made = work.store.vectors.embeddings([newer.id], work.embedder.model)
-        near = find_neighbours(newer, made.get(newer.id), work.write_context())
-        details = telling_words(newer.text)
-        return [
-            match.item
-            for match in near
-            if match.score >= work.similarity and telling_words(match.item.text) == details
-        ]
+
+def _of_same_meaning(newer: Item, work: JobContext) -> list[Item]:
+    """Return memories as near in meaning as the run asks for, with the same details."""
+    if work.similarity is None or work.embedder is None:
+        return []
+    made = work.store.vectors.embeddings([newer.id], work.embedder.model)
+    near = find_neighbours(newer, made.get(newer.id), work.write_context())
+    details = telling_words(newer.text)
+    return [
+        match.item
+        for match in near
+        if match.score >= work.similarity and telling_words(match.item.text) == details
+    ]
 
 
 def telling_words(text: str) -> frozenset[str]:

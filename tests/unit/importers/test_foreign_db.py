@@ -169,18 +169,16 @@ def test_cells_are_taken_for_what_they_are(tmp_path: Path) -> None:
         db.execute("INSERT INTO t VALUES (zeroblob(?), 'beside')", (MAX_CELL_BYTES + 1,))
         db.execute("INSERT INTO t VALUES (CAST(x'ff61' AS TEXT), 2.5)")
         db.execute("INSERT INTO t VALUES (NULL, 'words')")
-        db.execute("INSERT INTO t VALUES ('{\"a\": [1]}', '{broken')")
 
     with open_foreign(path) as db:
-        huge, bad, empty, json = db.rows("t", ("a", "b", "none"), ())
+        huge, bad, empty = db.rows("t", ("a", "b", "none"), ())
 
     assert isinstance(huge.refused, TooLarge)
     assert huge.cells["a"] is None
     with pytest.raises(BadText, match="a is not UTF-8 at byte 1"):
         bad.text("a")
     assert bad.number("b") == 2.5
-    assert (empty.text("a"), empty.number("b"), empty.json("a")) == ("", None, None)
-    assert (json.json("a"), json.json("b")) == ({"a": [1]}, None)
+    assert (empty.text("a"), empty.number("b")) == ("", None)
 
 
 def test_of_all_columns_what_is_no_text_is_left_out(tmp_path: Path) -> None:

@@ -122,11 +122,7 @@ class Composite:
         )
         for part, share, value in (
             ("heat", shares.heat, item_heat.heat / 100),
-            (
-                "momentum",
-                shares.momentum,
-                entity_momentum.momentum / 10 if entity_momentum else 0.0,
-            ),
+            ("momentum", shares.momentum, momentum / 10),
             ("importance", shares.importance, max(cand.item.importance, least)),
         ):
             why = f"{value:.2f} × {share:g}"
