@@ -313,7 +313,7 @@ def nodes_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     ("sql", "view", "wanted"),
     [
         (_NAMED_ENTITIES, NO_VIEW, {"entity_key", "entity_pkey", "alias_pkey"}),
-        (_NAMED_ENTITIES, ceiling_view(1, trusted=True).view, {"entity_key", "entity_pkey"}),
+        (_NAMED_ENTITIES, ceiling_view(1, trusted=True), {"entity_key", "entity_pkey"}),
         (_LONGEST_DURATION, NO_VIEW, {"item_lasting"}),
         (_CANDIDATES, NO_VIEW, {"link_pkey"}),
     ],

@@ -26,9 +26,9 @@ from bethink.store.postgres.server import (
     is_distributed,
     translate_errors,
 )
-from bethink.store.postgres.session import WITHOUT_VIEW, Lasting, Session, ViewKey
+from bethink.store.postgres.session import Lasting, Session
 from bethink.store.postgres.sql_tree import parse
-from bethink.store.postgres.translate import View
+from bethink.store.postgres.translate import NO_VIEW, View
 from bethink.store.postgres.vacuum import BACKUPS, vacuum
 from bethink.store.sql.ceiling import HIDDEN_TABLES, Hidden, KnownWords, find_hidden, views
 from bethink.store.sql.connection import (
@@ -336,12 +336,12 @@ _VIEW = re.compile(r"CREATE TEMP VIEW (\w+) AS (.*?);\n", re.DOTALL)
 
 
 @lru_cache(maxsize=16)
-def ceiling_view(ceiling: int, *, trusted: bool) -> ViewKey:
+def ceiling_view(ceiling: int, *, trusted: bool) -> View:
     """Return the tables as the views of the SQLite store show them."""
     sql = views(int(ceiling), int(trusted))
     for old, new in PARTS.items():
         sql = sql.replace(old, new)
-    return ViewKey(View({name: parse(body) for name, body in _VIEW.findall(sql)}, HIDDEN_TABLES))
+    return View({name: parse(body) for name, body in _VIEW.findall(sql)}, HIDDEN_TABLES)
 
 
 class PgCeiling(PgConnections):
@@ -355,7 +355,7 @@ class PgCeiling(PgConnections):
         super().__init__(base.server, base.space)
         self._base, self.ceiling, self.trusted = base, ceiling, trusted
         self.is_view = True
-        self._view: ViewKey = WITHOUT_VIEW
+        self._view = NO_VIEW
         self._state: tuple[str, Hidden] = ("", {})
         self._words: KnownWords = {}
 
@@ -377,7 +377,7 @@ class PgCeiling(PgConnections):
 
     def _prepare(self, session: Session) -> None:
         generation = str(session.execute("SELECT value FROM meta WHERE name = 'generation'").get)
-        if self._view is WITHOUT_VIEW:
+        if self._view is NO_VIEW:
             self._view = ceiling_view(self.ceiling, trusted=self.trusted)
         if self._state[0] != generation:
             found = find_hidden(session, self.ceiling, trusted=self.trusted, words=self._words)

@@ -105,8 +105,8 @@ def _lasts(key: Key) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _translated(sql: str, shapes: tuple[tuple[int, Shape], ...], view: ViewKey) -> Statement:
-    return translate(parsed(sql).tree, dict(shapes), view.view)
+def _translated(sql: str, shapes: tuple[tuple[int, Shape], ...], view: View) -> Statement:
+    return translate(parsed(sql).tree, dict(shapes), view)
 
 
 class _Asked(NamedTuple):
@@ -123,16 +123,6 @@ class _Asked(NamedTuple):
     each: Each = ()
 
 
-class ViewKey:
-    """A view that statements are translated for, known by its identity."""
-
-    def __init__(self, view: View) -> None:
-        self.view = view
-
-
-WITHOUT_VIEW = ViewKey(NO_VIEW)
-
-
 class Session:
     """A transaction for one space. Not to be shared between threads.
 
@@ -144,7 +134,7 @@ class Session:
         self.space_id = space_id
         self.writes = writes
         self.distributed = False
-        self.view = WITHOUT_VIEW
+        self.view = NO_VIEW
         self.hidden: Hidden = {}
         self._begin = begin
         self.changed: frozenset[str] = frozenset()  # the tables that have old rows now
@@ -170,7 +160,7 @@ class Session:
         self._known[_GENERATION] = lasting.generation
         self._lasting = lasting
 
-    def show(self, view: ViewKey, hidden: Hidden) -> None:
+    def show(self, view: View, hidden: Hidden) -> None:
         """Show the tables as a view has them from now on."""
         self.view, self.hidden = view, hidden
         self._known = {_GENERATION: self._known[_GENERATION]}
@@ -213,7 +203,7 @@ class Session:
         """Run a statement that no rule translates; None for any other."""
         found: Rows | None = None
         if sql == BELOW_CEILING:
-            found = Rows([(1,)] if self.view is not WITHOUT_VIEW else [])
+            found = Rows([(1,)] if self.view is not NO_VIEW else [])
         elif "_config WHERE k = 'secure-delete'" in sql:
             found = Rows([(1,)])  # rows that are deleted leave no index entries to merge
         elif sql in STATEMENTS:

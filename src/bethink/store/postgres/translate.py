@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
@@ -62,8 +63,12 @@ class Shape(NamedTuple):
     parts: int = 1
 
 
-class View(NamedTuple):
-    """The tables as a reader below a ceiling sees them, by name, and what is hidden."""
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """The tables as a reader below a ceiling sees them, by name, and what is hidden.
+
+    Known by its identity, since statements are translated once for each.
+    """
 
     tables: Mapping[str, Group]
     hidden: Mapping[str, str]

@@ -87,7 +87,7 @@ def shared_checks() -> dict[str, Check]:
     verify = word_index.verify_word_index
     checks += [Check("words", good, verify, word_index.rebuild_word_index, writes=True)]
     good = "binary codes match the vectors"
-    checks += [Check("vectors", good, _check_vectors, _rebuild_vectors)]
+    checks += [Check("vectors", good, _check_vectors, vector_index.rebuild_chunks)]
     good = "right size, no orphans"
     checks += [Check("entity vectors", good, verify_entity_vectors, drop_invalid_vectors)]
     good = "every revision has the end and the status that were stored"
@@ -176,10 +176,6 @@ def _check_vectors(db: Database) -> Problem:
     if stray := db.execute(_VECTORS_WITHOUT_ROW).get:
         problems.append(f"{stray} vectors belong to no revision")
     return problems
-
-
-def _rebuild_vectors(db: Database) -> None:
-    vector_index.rebuild_chunks(db)
 
 
 def summarise(entries: Sequence[str]) -> str:
