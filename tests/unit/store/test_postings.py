@@ -55,7 +55,7 @@ def found(db: apsw.Connection, search: TextSearch, lists: PostingLists) -> list[
 def judged(db: apsw.Connection, search: TextSearch) -> list[tuple[str, float]]:
     """The best by reading every text."""
     reading = parse_query(db, search.text)
-    query = weight_query(reading.terms, word_statistics(db, reading.spelling), search)
+    query = weight_query(reading.terms, word_statistics(db, reading.index_terms), search)
     scores = [(f"m{row.rid}", score_text(db, query, row)) for row in index_rows(db)]
     best = sorted((-score, identity) for identity, score in scores if score > 0.0)
     return [(identity, -score) for score, identity in best[: search.depth]]

@@ -124,7 +124,7 @@ def _literal_query(text: str) -> list[FuzzyTerm]:
 
 
 def _expand_query(db: Database, reading: ParsedQuery, as_of_ms: int | None) -> list[FuzzyTerm]:
-    known = word_statistics(db, reading.spelling, as_of_ms)
+    known = word_statistics(db, reading.index_terms, as_of_ms)
     _similar_ahead(db, reading, known)
     terms: dict[str, FuzzyTerm] = {}
     for unit in reading.terms:
@@ -163,7 +163,7 @@ def _is_hardly_known(word: str, term: str, known: WordStatistics) -> bool:
 def search_ahead(db: Database, text: str, predicate: Predicate) -> None:
     """Tell what `search_substring` will ask first."""
     reading = parse_query(db, text)
-    known = word_statistics(db, reading.spelling, predicate.as_of_ms)
+    known = word_statistics(db, reading.index_terms, predicate.as_of_ms)
     _similar_ahead(db, reading, known)
     for unit in reading.terms:
         for word, term in zip(unit.words, unit.terms, strict=True):

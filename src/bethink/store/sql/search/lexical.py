@@ -51,14 +51,10 @@ MAX_QUERY_LENGTH = 16_384  # characters; a longer query is read no further
 
 
 class ParsedQuery(NamedTuple):
-    """A query as index terms.
-
-    ``spelling`` gives for every index term a word that FTS5 stems to it: an index term
-    itself would be stemmed once more.
-    """
+    """A query as index terms; ``index_terms`` are all of them, names in one word too."""
 
     terms: tuple[QueryTerm, ...]
-    spelling: dict[str, str]
+    index_terms: tuple[str, ...]
     word_count: int
 
 
@@ -66,7 +62,7 @@ def parse_query(db: Database, text: str) -> ParsedQuery:
     """Parse a query to index terms; stop words are left out unless there are no others."""
     tokens = tokenizer(db)
     query_terms: list[QueryTerm] = []
-    spelling: dict[str, str] = {}
+    index_terms: dict[str, None] = {}
     units = query_units(_truncate_query(text))
     for unit in units:
         if unit.common:
@@ -75,11 +71,11 @@ def parse_query(db: Database, text: str) -> ParsedQuery:
         joined = tokens(unit.joined)[:1] if unit.joined else []
         if not pairs:
             continue
-        for word, term in (*pairs, *((unit.joined, term) for term in joined)):
-            spelling.setdefault(term, word)
         words, terms_ = zip(*pairs, strict=True)
+        index_terms |= dict.fromkeys((*terms_, *joined))
         query_terms.append(QueryTerm(unit.shown, words, terms_, "".join(joined)))
-    return ParsedQuery(tuple(query_terms), spelling, sum(len(unit.words) for unit in units))
+    word_count = sum(len(unit.words) for unit in units)
+    return ParsedQuery(tuple(query_terms), tuple(index_terms), word_count)
 
 
 def index_terms(db: Database, text: str) -> tuple[str, ...]:
@@ -220,7 +216,7 @@ def search_text(
 ) -> SearchResult:
     """Search memories that hold any of the query's words, ranked by BM25, ties by id."""
     reading = parse_query(db, search.text)
-    known = word_statistics(db, reading.spelling, predicate.as_of_ms)
+    known = word_statistics(db, reading.index_terms, predicate.as_of_ms)
     every = _with_others(known, search, predicate.as_of_ms)
     terms = _limit_terms(reading.terms, every.frequencies)
     query = weight_query(terms, every, search)

@@ -261,7 +261,7 @@ class SqlSearch:
                 return
             if scope is None:
                 words = (term for word in query_words_of(db, text or "") for term in word.terms)
-                terms = dict.fromkeys((*words, *parse_query(db, text or "").spelling))
+                terms = dict.fromkeys((*words, *parse_query(db, text or "").index_terms))
                 if terms:
                     read_ahead(db, (SELECT_TERMS, (as_table(tuple(terms)),)))
             elif nearest is not None:
