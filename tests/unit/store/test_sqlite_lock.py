@@ -93,15 +93,16 @@ def test_a_wait_that_was_given_up_holds_nothing(tmp_path: Path) -> None:
 
 
 def test_trying_does_not_wait(locks: tuple[WriteLock, WriteLock]) -> None:
-    """A patience of zero is a question."""
+    """A patience of zero is a question, and leaves nobody in the queue."""
     first, second = locks
     assert first.acquire(0)
     got: list[bool] = []
     thread = in_thread(lambda: got.append(second.acquire(0)))
     thread.join()
+    waiting = [one.name for one in threading.enumerate() if one.name == "bethink-lock"]
     first.release()
 
-    assert got == [False]
+    assert (got, waiting) == ([False], [])
 
 
 def test_a_lock_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:

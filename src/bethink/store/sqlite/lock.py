@@ -122,6 +122,9 @@ else:
         There is no way to wait for a file lock with a time limit, so a thread waits without one.
         Whichever comes second, the lock or the caller's timeout, closes the handle.
         """
+        if timeout_s <= 0:
+            os.close(handle)
+            return False
         from concurrent.futures import Future  # start-up time: seldom does another process write
 
         locked: Future[None] = Future()
@@ -135,7 +138,7 @@ else:
 
         threading.Thread(target=wait_in_queue, name="bethink-lock", daemon=True).start()
         try:
-            locked.result(max(timeout_s, 0))
+            locked.result(timeout_s)
         except TimeoutError:
             locked.add_done_callback(lambda _: os.close(handle))
             return False
