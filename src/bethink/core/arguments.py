@@ -39,8 +39,10 @@ class _Names(dict[str, Any]):
 
 
 @cache
-def _read(method: FunctionType, annotation: str) -> object:
-    """Return the type that an annotation of a method names."""
+def _read(method: FunctionType, annotation: object) -> object:
+    """Return the type that an annotation of a method names, or is."""
+    if not isinstance(annotation, str):
+        return annotation  # of a caller's subclass
     names = _Names(vars(builtins) | method.__globals__)
     names |= {"Any": object, "NewMemory": object}  # each of these is checked when it is stored
     made: object = eval(annotation, {}, names)  # noqa: S307 - of our own source

@@ -132,6 +132,20 @@ def test_the_alias_of_a_type_is_known_by_what_it_means(given: dict[str, Any], to
         Wall().paint(**given)
 
 
+def test_a_subclass_may_have_annotations_that_are_types(memory: Memory) -> None:
+    """As in a module without ``from __future__ import annotations``."""
+
+    def shout(_self: Memory, text: str, times: int | None = 1) -> str:
+        return text.upper() * (times or 0)
+
+    shout.__annotations__ = {"text": str, "times": int | None}
+    own_class: Any = type("Own", (Memory,), {"shout": shout})
+    own = own_class(memory.store)
+    assert own.shout("a", times=2) == "AA"
+    with pytest.raises(Refused, match="text is 5, but must be a text"):
+        own.shout(5)
+
+
 class TupleReranker(NamedTuple):
     """A reranker may be a tuple: a protocol does not say what else a value is."""
 
