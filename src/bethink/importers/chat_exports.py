@@ -59,26 +59,22 @@ _CONVERSATIONS_NAME = re.compile(
 )
 
 
-class ArchiveMember(NamedTuple):
-    """A file of an export, and its display name."""
-
-    name: str
-    stream: BinaryIO
-
-
-def open_members(path: Path, gauge: ReadProgress) -> Iterator[ArchiveMember]:
+def open_members(path: Path, gauge: ReadProgress) -> Iterator[BinaryIO]:
     """Open the conversation files of an export; each must be read before the next."""
-    if path.is_dir():
-        yield from _folder_members(path, gauge)
-    elif is_zip(path):
+    files = conversation_files(path) if path.is_dir() else [path]
+    if not files:
+        raise NotFound(f"there is no conversations.json in {path.name}")
+    if not path.is_dir() and _is_zip(path):
         yield from _zip_members(path, gauge)
-    else:
-        with path.open("rb") as file:
-            gauge.total = os.fstat(file.fileno()).st_size
-            yield ArchiveMember(path.name, _open_bounded(file, path.name, gauge))
+        return
+    gauge.total = sum(one.stat().st_size for one in files)
+    for one in files:
+        with one.open("rb") as file:
+            bounded = io.BufferedReader(BoundedReader(file, max_bytes=MAX_BYTES))
+            yield io.BufferedReader(_ProgressStream(bounded, one.name, gauge))
 
 
-def is_zip(path: Path) -> bool:
+def _is_zip(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(4) == ZIP_MAGIC
 
@@ -90,26 +86,14 @@ def conversation_files(folder: Path) -> list[Path]:
     return [folder / name for name in names if _CONVERSATIONS_NAME.fullmatch(name)]
 
 
-def _folder_members(folder: Path, gauge: ReadProgress) -> Iterator[ArchiveMember]:
-    files = conversation_files(folder)
-    if not files:
-        raise NotFound(f"there is no conversations.json in {folder.name}")
-    gauge.total = sum(file.stat().st_size for file in files)
-    for path in files:
-        with path.open("rb") as file:
-            yield ArchiveMember(path.name, _open_bounded(file, path.name, gauge))
-
-
-def _zip_members(path: Path, gauge: ReadProgress) -> Iterator[ArchiveMember]:
+def _zip_members(path: Path, gauge: ReadProgress) -> Iterator[BinaryIO]:
     with _translate_archive_errors(path.name), zipfile.ZipFile(path) as archive:
         found = _conversation_members(archive, path.name)
         gauge.total = sum(member.file_size for member in found)
         for member in found:
             _refuse_bomb(member)
             with archive.open(member) as stream:
-                yield ArchiveMember(
-                    member.filename[-200:], _track_progress(stream, path.name, gauge)
-                )
+                yield io.BufferedReader(_ProgressStream(stream, path.name, gauge))
 
 
 def _conversation_members(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
@@ -150,15 +134,6 @@ def _translate_archive_errors(name: str) -> Iterator[None]:
         if "password" not in str(error) and "encrypted" not in str(error):
             raise
         raise BadText(f"{name} is protected by a password", remedy="unpack it first") from error
-
-
-def _open_bounded(file: BinaryIO, name: str, gauge: ReadProgress) -> BinaryIO:
-    """Wrap a file with the size limit, decompressing gzip."""
-    return _track_progress(io.BufferedReader(BoundedReader(file, max_bytes=MAX_BYTES)), name, gauge)
-
-
-def _track_progress(stream: IO[bytes], name: str, gauge: ReadProgress) -> BinaryIO:
-    return io.BufferedReader(_ProgressStream(stream, name, gauge))
 
 
 class _ProgressStream(io.RawIOBase):
@@ -221,8 +196,8 @@ class ConversationExport(Reader, ABC):
 
     def entries(self) -> Iterator[Entry]:
         """Yield the turns of every conversation, in the order of the file."""
-        for member in open_members(self._path, self._gauge):
-            for number, found in json_elements(member.stream):
+        for stream in open_members(self._path, self._gauge):
+            for number, found in json_elements(stream):
                 where, talk = f"conversation {number}", self._conversation(Fields(found))
                 if isinstance(found, Refused):
                     yield Entry(where, found)

@@ -143,8 +143,8 @@ def _detect_database(path: Path) -> str:
 
 
 def _detect_conversations(path: Path) -> str:
-    for member in open_members(path, ReadProgress()):
-        kind = _detect_value(next(json_elements(member.stream), (0, None))[1])
+    for stream in open_members(path, ReadProgress()):
+        kind = _detect_value(next(json_elements(stream), (0, None))[1])
         if kind:
             return kind
     raise Refused(f"{path.name} contains no conversations of a known format")

@@ -14,8 +14,8 @@ from bethink.importers.chat_exports import ChatGpt, open_members
 from bethink.importers.entry import ReadProgress
 
 
-def read(path: Path) -> list[tuple[str, bytes]]:
-    return [(member.name, member.stream.read()) for member in open_members(path, ReadProgress())]
+def read(path: Path) -> list[bytes]:
+    return [stream.read() for stream in open_members(path, ReadProgress())]
 
 
 def test_every_file_of_conversations_is_read(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_every_file_of_conversations_is_read(tmp_path: Path) -> None:
         archive.writestr("export/shared_conversations.json", "[3]")
         archive.writestr("user.json", "{}")
 
-    assert [content for _, content in read(path)] == [b"[1]", b"[2]"]
+    assert read(path) == [b"[1]", b"[2]"]
 
 
 def test_names_lead_nowhere(tmp_path: Path) -> None:
