@@ -392,15 +392,13 @@ class ClaudeCode(Reader):
 
     def entries(self) -> Iterator[Entry]:
         """Yield the turns of every session, in its order."""
-        if not self._path.is_dir():
-            yield from _file_entries(self._path, displayable_name(self._path.name))
-            return
-        names = [
-            name for name in file_names_under(self._path, (".jsonl",)) if not _is_subagent(name)
-        ]
-        self._gauge.total, self._gauge.unit = len(names), "files"
-        for name in names:
-            yield from _file_entries(self._path / name, displayable_name(name))
+        files = [(self._path.name, self._path)]
+        if self._path.is_dir():
+            names = file_names_under(self._path, (".jsonl",))
+            files = [(name, self._path / name) for name in names if not _is_subagent(name)]
+        self._gauge.total, self._gauge.unit = len(files), "files"
+        for name, file in files:
+            yield from _file_entries(file, displayable_name(name))
             self._gauge.done += 1
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.entry import (
     Entry,
@@ -26,11 +25,6 @@ from bethink.importers.entry import (
 )
 from bethink.importers.streams import json_elements, json_lines, open_decompressed
 from bethink.model import Draft
-
-
-class _Record(NamedTuple):
-    where: str
-    found: object
 
 
 class McpMemory(Reader):
@@ -68,11 +62,12 @@ class McpMemory(Reader):
 
     def _entity_kinds(self) -> dict[str, str]:
         """Return the kinds of all entities: a relation may come before its entities."""
-        records = (Fields(record.found) for record in self._records())
+        records = (Fields(found) for _, found in self._records())
         entities = (entity for entity in records if entity.get("type") == "entity")
         return {entity.line("name"): entity.line("entityType") for entity in entities}
 
-    def _records(self) -> Iterator[_Record]:
+    def _records(self) -> Iterator[tuple[str, object]]:
+        """Yield the records, each with where it is."""
         self._gauge.done = 0
         for number, found in json_lines(self._path, self._gauge):
             if number == 1:
@@ -80,7 +75,7 @@ class McpMemory(Reader):
                 if "entities" in graph:
                     yield from _records_of_graph(graph)
                     return
-            yield _Record(f"line {number}", found)
+            yield f"line {number}", found
 
     def _whole(self) -> object:
         """Return the value of the file, where it is one object over several lines."""
@@ -116,8 +111,8 @@ class McpMemory(Reader):
         return Relation(where, digest(self._place, "relation", *parts), src, parts[1], dst)
 
 
-def _records_of_graph(graph: Fields) -> Iterator[_Record]:
+def _records_of_graph(graph: Fields) -> Iterator[tuple[str, object]]:
     for name, kind in (("entities", "entity"), ("relations", "relation")):
         for number, element in enumerate(graph.array(name), start=1):
             found = {**element, "type": kind} if isinstance(element, dict) else element
-            yield _Record(f"{kind} {number}", found)
+            yield f"{kind} {number}", found

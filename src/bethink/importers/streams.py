@@ -66,16 +66,12 @@ def read_text_files(
     path: Path, endings: tuple[str, ...], gauge: ReadProgress
 ) -> Iterator[TextFile]:
     """Yield the texts of the files below a folder, or of a single file."""
-    if not path.is_dir():
-        gauge.total, gauge.unit = 1, "files"
-        # A link that is named explicitly is followed.
-        yield TextFile(displayable_name(path.name), read_text_file(path.resolve()))
-        gauge.done = 1
-        return
-    names = list(file_names_under(path, endings))
-    gauge.total, gauge.unit = len(names), "files"
-    for name in names:
-        yield TextFile(displayable_name(name), read_text_file(path / name))
+    files = [(path.name, path.resolve())]  # a link that is named explicitly is followed
+    if path.is_dir():
+        files = [(name, path / name) for name in file_names_under(path, endings)]
+    gauge.total, gauge.unit = len(files), "files"
+    for name, file in files:
+        yield TextFile(displayable_name(name), read_text_file(file))
         gauge.done += 1
 
 

@@ -511,10 +511,7 @@ def _concept_proposal(facts: Sequence[Item], before: tuple[str, ...], work: JobC
         _list_facts(title, facts) if by_rules else condensed.text,
         kind="concept",
         topic=facts[0].topic if len({item.topic for item in facts}) == 1 else None,
-        entities=tuple(
-            f"{entity.partition(':')[0]}:{name}"
-            for entity, name in zip(entities, names, strict=False)
-        ),
+        entities=tuple(_full_name(one, work) for one in entities[:_MAX_NAMED]),
         confidence=min(item.confidence for item in facts),
         importance=max(item.importance for item in facts) * 0.9,
         metadata={"made_by": condensed.made_by, "count": len(facts)},
