@@ -49,12 +49,6 @@ class CircuitBreaker:
         self._is_probing = False
         self._last_error = ModelError("")
 
-    @property
-    def is_open(self) -> bool:
-        """Whether a call now would fail without being passed on."""
-        with self._lock:
-            return self._is_blocked()
-
     def __call__(self, call: Callable[[], T]) -> T:
         """Return the call's result; raise its ModelError, or the last one while open."""
         with self._lock:

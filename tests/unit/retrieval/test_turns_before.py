@@ -72,7 +72,7 @@ def test_turns_of_any_length_are_taken(memory: Memory) -> None:
     told = "We talked about the weather. " * 2000 + TALK[0]
 
     assert memory.recall("what did it cost?", turns_before=told).hits[0].item.text == ROOF
-    with pytest.raises(Refused, match="turns_before takes text"):
+    with pytest.raises(Refused, match="must be a text or a list of texts"):
         memory.recall("what did it cost?", turns_before=[3])  # type: ignore[list-item]
 
 

@@ -342,7 +342,7 @@ def features_of(pool: Pool, ctx: Context) -> Features:
 def _expected_of_missing(first: Pool, ctx: Context) -> float:
     """Of what has no vector in a space that has some, the best similarity to be expected."""
     table = similarity_features(first, ctx)
-    missing = [cand for cand in first if not table.row(cand.item.id)] if table.vectors else ()
+    missing = () if table.is_empty else [cand for cand in first if not table.row(cand.item.id)]
     return max((expected_similarity(cand, ctx).whole for cand in missing), default=0.0)
 
 

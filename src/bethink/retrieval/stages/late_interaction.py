@@ -78,16 +78,16 @@ class FeatureTable:
         self.passages: dict[str, ComparedPassages] = {}
         self.cosine, self.interaction, self.sentence, self.plain = [0.0], [0.0], [0.0], [0.0]
         self.matches: Matrix | None = None
-        self.vectors: list[Vector] = []
         self.lost = {0}
 
     def row(self, item_id: str) -> int:
         """The row of a memory; 0 where it has no vector."""
         return self.rows.get(item_id, 0)
 
-    def vectors_of(self, ids: Iterable[str]) -> list[Vector]:
-        """The vectors of memories that have one."""
-        return [self.vectors[self.rows[item_id] - 1] for item_id in ids]
+    @property
+    def is_empty(self) -> bool:
+        """Whether no memory has a vector."""
+        return len(self.cosine) == 1
 
     def nearest(self) -> float:
         """The highest cosine of any memory that was compared."""
@@ -100,7 +100,6 @@ class FeatureTable:
         self.plain += found.plain
         self.interaction += found.interaction
         self.sentence += found.sentence
-        self.vectors += found.vectors
         if found.matches is not None:
             known = np.zeros((1, found.matches.shape[1])) if self.matches is None else self.matches
             self.matches = np.concatenate([known, found.matches])
@@ -125,7 +124,6 @@ class Comparison(NamedTuple):
     plain: list[float]
     interaction: list[float]
     sentence: list[float]
-    vectors: list[Vector]
     matches: Matrix | None
     lost: frozenset[int] = frozenset()
 
@@ -141,7 +139,6 @@ class Comparison(NamedTuple):
             [self.plain[row] for row in chosen],
             [self.interaction[row] for row in chosen],
             [self.sentence[row] for row in chosen],
-            [self.vectors[row] for row in chosen],
             None if self.matches is None else self.matches[chosen],
             frozenset(place for place, row in enumerate(chosen) if row in self.lost),
         )
@@ -240,14 +237,14 @@ def _compare(embeddings: Sequence[Embedding], vector: Vector, ctx: Context) -> C
     embedder, (weights, tokens) = late_interaction(ctx.embedder), question_tokens(ctx)
     if embedder is None or tokens is None:
         none = [0.0] * len(vectors)
-        return Comparison(cosines, plains, none, none, vectors, None)
+        return Comparison(cosines, plains, none, none, None)
     payloads = [embedding.tokens for embedding in embeddings]
     sentences, sound = _best_sentences(embedder, vector, payloads, ctx)
     matches = embedder.best_matches(tokens, sound)
     interactions = (matches @ np.array(weights)).tolist()
     # Where its tokens are damaged, a memory is as near as its vector says.
     lost = frozenset(row for row, own in enumerate(payloads) if own and not sound[row])
-    return Comparison(cosines, plains, interactions, sentences, vectors, matches, lost)
+    return Comparison(cosines, plains, interactions, sentences, matches, lost)
 
 
 def _best_sentences(
@@ -492,7 +489,7 @@ class MatchScoring:
             if best > 0
             else [0.0] * len(scored)
         )
-        guessed = _expect_missing(values, rows, scored, ctx) if table.vectors else frozenset()
+        guessed = frozenset() if table.is_empty else _expect_missing(values, rows, scored, ctx)
         return MatchColumn(self._weights(ctx), values, pieces, guessed)
 
     def _weights(self, ctx: Context) -> tuple[float, ...]:
