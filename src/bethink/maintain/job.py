@@ -128,7 +128,7 @@ class Proposal(NamedTuple):
     about: tuple[str, ...] = ()
     secret: bool = False
     remark: str = ""
-    place: str | None = None
+    place: int | None = None
     read: Mapping[str, Item] = MappingProxyType({})
     thread: tuple[str, ...] = ()
 

@@ -397,24 +397,19 @@ def read_place(job: str, work: JobContext) -> Json:
     return kept if known and _place_at(known[0])["line"] == kept.get("line") else {}
 
 
-def describe_place(through: int, work: JobContext) -> str:
-    """Describe a place for `keep_place`: a job has read the journal up to this line."""
-    lines = work.store.admin.events(after=through - 1, limit=1)
-    return json.dumps(_place_at(lines[0] if lines else None), separators=(",", ":"))
-
-
 def _place_at(line: Event | None) -> Json:
     digest = hashlib.sha256(repr(line).encode()).hexdigest()[:16] if line else ""
     return {"through": line.seq if line else 0, "line": digest}
 
 
-def keep_place(job: str, place: str, work: JobContext) -> None:
-    """Keep the place of a job.
+def keep_place(job: str, through: int, work: JobContext) -> None:
+    """Keep up to which line a job has read the journal.
 
     Not below a ceiling: there it could not be read, and would stand for more than was looked at.
     """
     if work.store.below(HIGHEST_CLASSIFICATION - 1) is not work.store:
-        work.store.admin.log(_KEPT, item=_place_name(job), actor=ACTOR, detail=place, now=work.now)
+        lines = work.store.admin.events(after=through - 1, limit=1)
+        _write_line(_KEPT, _place_name(job), _place_at(lines[0] if lines else None), work)
 
 
 def _place_name(job: str) -> str:

@@ -79,7 +79,7 @@ class Plan(NamedTuple):
     steps: tuple[Step, ...]
     left: tuple[SkippedProposal, ...] = ()
     remarks: tuple[SkippedProposal, ...] = ()
-    places: tuple[tuple[str, str], ...] = ()
+    places: tuple[tuple[str, int], ...] = ()
 
     @property
     def leaving(self) -> int:
@@ -135,7 +135,7 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
     steps: list[Step] = []
     left: list[SkippedProposal] = []
     remarks: list[SkippedProposal] = []
-    places: list[tuple[str, str]] = []
+    places: list[tuple[str, int]] = []
     taken: set[str] = set()
     room = work.limit
     for job in jobs:

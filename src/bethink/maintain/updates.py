@@ -17,7 +17,6 @@ from bethink.maintain.job import JobContext, NamedAction, Proposal, batches
 from bethink.maintain.journal import (
     HIGHEST_CLASSIFICATION,
     LINES_AT_ONCE,
-    describe_place,
     highest_seen,
     keep_place,
     read_place,
@@ -73,7 +72,7 @@ class JudgeUpdates:
             )
             after = through
         if not parts and end - begin > LINES_AT_ONCE:
-            yield Proposal("", "", place=describe_place(end, work))
+            yield Proposal("", "", place=end)
 
     def _read_journal(self, after: int, work: JobContext) -> tuple[list[Event], int]:
         """Return the lines of memories that wait, and the number of the last line read."""
@@ -117,7 +116,7 @@ def _judge_stretch(stretch: _Stretch, work: JobContext) -> None:
     whole = len(ready) == len(stretch.waiting)
     through = stretch.through if whole else ready[-1].seq if ready else stretch.after
     if through > stretch.after:
-        keep_place(_NAME, describe_place(through, work), work)
+        keep_place(_NAME, through, work)
 
 
 def _as_said(item: Item, store: Store) -> Item:

@@ -383,9 +383,8 @@ def _title_and_text(record: Json) -> str:
 
 
 def _find_file(folder: Path, stem: str) -> Path:
-    for name in (f"{stem}.jsonl", f"{stem}.jsonl.gz"):
-        if (folder / name).exists():
-            return folder / name
+    if found := _packed_or_plain(folder / f"{stem}.jsonl"):
+        return found
     raise Refused(
         f"{folder} contains no {stem}.jsonl", remedy=f"the data is published as {PUBLISHED}"
     )
