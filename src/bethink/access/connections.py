@@ -132,11 +132,11 @@ class Connections:
         """End the connection that a token of either kind belongs to, if any."""
         family = hash_secret(token.removeprefix(REFRESH).partition(".")[0])
         hashed = hash_secret(token)
-        self._drop(lambda row: row.get("family") == family or hashed in row.get("access", {}))
+        self._file.drop(lambda row: row.get("family") == family or hashed in row.get("access", {}))
 
     def revoke_named(self, name: str) -> bool:
         """End a connection by its name in lists; return whether there was one."""
-        return self._drop(lambda row: row.get("name") == name)
+        return self._file.drop(lambda row: row.get("name") == name) > 0
 
     def all(self) -> list[Token]:
         """Return the connections as lists show them: like tokens."""
@@ -153,9 +153,3 @@ class Connections:
     def _add(self, row: Json) -> None:
         with self._file.transaction() as kept:
             kept[:] = [one for one in kept if one["until"] > self._clock()] + [row]
-
-    def _drop(self, is_meant: Callable[[Json], bool]) -> bool:
-        with self._file.transaction() as kept:
-            before = len(kept)
-            kept[:] = [row for row in kept if not is_meant(row)]
-            return len(kept) < before

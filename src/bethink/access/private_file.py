@@ -59,6 +59,13 @@ class PrivateFile(Generic[T]):
             if kept != before:
                 self._save(kept)
 
+    def drop(self, is_meant: Callable[[T], bool]) -> int:
+        """Remove records; return how many there were."""
+        with self.transaction() as kept:
+            before = len(kept)
+            kept[:] = [record for record in kept if not is_meant(record)]
+            return before - len(kept)
+
     def _load(self, stat: os.stat_result) -> tuple[T, ...]:
         path = self.path
         if os.name == "posix" and stat.st_mode & 0o022:

@@ -93,9 +93,8 @@ class WebhookStore:
 
     def remove(self, name: str) -> None:
         """Delete a webhook."""
-        gone = self.named(name)
-        with self._file.transaction() as kept:
-            kept[:] = [hook for hook in kept if hook.name != gone.name]
+        self.named(name)  # or it is told that there is none
+        self._file.drop(lambda hook: hook.name == name)
 
     def rotate(self, name: str) -> Webhook:
         """Give a webhook a new secret and another chance; the old secret signs for a day."""

@@ -82,7 +82,8 @@ def forget(
             return _report_result(app, preview, erase=erase)
         question = f"{'Erase' if erase else 'Forget'} {plural(len(preview.items), 'memory')}?"
         if options["dry_run"] or not (yes or confirm(app, question)):
-            return _report_unchanged(app, preview)
+            app.report(_forgotten_json(preview), done=False)
+            return 0
         done = memory.forget(
             *(item.id for item in preview.items), erase=erase, preview=False, reason=reason
         )
@@ -112,11 +113,6 @@ def _sweep(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, options: J
     if not preview:
         app.out.line(green(f"forgot {plural(len(report.done), 'memory')}"))
         app.out.line(dim(f"undo: bethink undo {report.run}"))
-    return 0
-
-
-def _report_unchanged(app: App, preview: Forgotten) -> int:
-    app.report(_forgotten_json(preview), done=False)
     return 0
 
 

@@ -20,7 +20,6 @@ from bethink.errors import install_command
 from bethink.version import __version__
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span, Tracer
 
@@ -137,6 +136,7 @@ def start_tracing(note: Callable[[str], None], env: Mapping[str, str] = os.envir
         return
     try:
         from opentelemetry import trace
+        from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
@@ -146,15 +146,10 @@ def start_tracing(note: Callable[[str], None], env: Mapping[str, str] = os.envir
         return  # set up by the environment, for example by opentelemetry-instrument
     exporter = _exporter(exporter_name, note)
     if exporter is not None:
-        provider = TracerProvider(resource=_resource())
+        about = {"service.name": "bethink", "service.version": __version__}
+        provider = TracerProvider(resource=Resource.create(about))
         provider.add_span_processor(BatchSpanProcessor(exporter))
         trace.set_tracer_provider(provider)
-
-
-def _resource() -> Resource:
-    from opentelemetry.sdk.resources import Resource as Made
-
-    return Made.create({"service.name": "bethink", "service.version": __version__})
 
 
 def _exporter(name: str, note: Callable[[str], None]) -> SpanExporter | None:
