@@ -81,7 +81,7 @@ _FIELD_NAME = lazy_pattern(r"(?:[a-z]+[_\-.])*(?:pass|pwd|token|secret|key)[a-z]
 # As what is said of a password ends, where the table of words has it not: verlopen, scaduta.
 _PREDICATE = lazy_pattern(r"(?:e[ndr]|t|[éè]e?s?|[aiu][dt][oaei]s?|ig|lich|bar|isch|[ai]ble|al)$")
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
-_DATE = lazy_pattern(r"(?:19|20)\d\d([-./])\d\d\1\d\d|\b\d\d?([-./])\d\d?\2(?:19|20)\d\d\b")
+_DATE = lazy_pattern(r"(?:19|20)\d\d([-./])\d\d\1\d\d|\b(?:\d\d?[-./])?\d\d?[-./](?:19|20)\d\d\b")
 _SPOKEN = ("en", "de", "fr", "es", "it", "pt", "nl")
 _MAX_STOP_SHARE = 0.25  # of a sentence in any language it is about one half
 # Visa, Mastercard, American Express, Discover, Diners, JCB.
@@ -130,7 +130,7 @@ def is_drawn(value: str) -> bool:
     bare = _SIGNS.sub("", value)
     if _HEX.fullmatch(bare):
         return is_generated(value)
-    if len(bare) < 18 or not is_real_token(value) or _is_not_secret(bare):
+    if len(bare) < 18 or not is_real_token(value) or _is_not_secret(value):
         return False
     return _has_kind(bare, str.isdigit) and not _is_name(bare) and entropy(bare) >= 3.5
 
@@ -244,14 +244,15 @@ def is_chosen_password(value: str) -> bool:
 
 def is_unknown_word(value: str) -> bool:
     """Check a plain word where a password stands: none of a language, and no name of a field."""
-    plain = value.isalpha() and (value.islower() or value.istitle()) and len(value) >= 6
+    letters = value.replace("-", "").isalpha() and (value.islower() or value.istitle())
+    plain = letters and len(value) >= 6
     known = plain and (is_ordinary(value) or _FIELD_NAME.search(value.lower()))
     return plain and not known and not _is_not_secret(value)
 
 
 def is_stated_word(value: str) -> bool:
     """Check the plain word that a sentence ends with: nothing that is said of passwords."""
-    return is_unknown_word(value) and _PREDICATE.search(value) is None
+    return is_unknown_word(value) and not (value.islower() and _PREDICATE.search(value))
 
 
 def is_last_password(value: str) -> bool:

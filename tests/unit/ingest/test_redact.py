@@ -627,7 +627,15 @@ def test_nothing_is_found_where_nothing_is() -> None:
 
 
 @each_row(
-    ("name", "caught", "changed"), [("a", 0.985, 1), ("b", 0.97, 1), ("c", 0.96, 1), ("d", 0.9, 1)]
+    ("name", "caught", "changed"),
+    [
+        ("a", 0.985, 1),
+        ("b", 0.97, 1),
+        ("c", 0.965, 1),
+        ("d", 0.9, 1),
+        ("e", 0.95, 1),
+        ("f", 0.93, 1),
+    ],
 )
 def test_lists_of_pasted_lines(name, caught, changed):
     """As people and agents paste them; at most 1 harmless line in 300 is changed."""
