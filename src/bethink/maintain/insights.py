@@ -235,7 +235,11 @@ class Insights:
         for leaf, ids in sorted(stale, key=lambda pair: (_group_of(pair[0]), pair[0].id)):
             items = visible_items(ids, self.levels, work)
             there = [items[item_id] for item_id in ids if item_id in items]
-            yield self._renew_leaf(_group_of(leaf), leaf, there, work)
+            if len(there) < 2:
+                yield _removal(leaf, "its sources are gone")
+            else:
+                vectors = vectors_of(there, work)
+                yield _leaf_proposal(_group_of(leaf), there, (leaf.id,), vectors, work)
 
     def _plan_leaves(
         self, items: Mapping[str, LooseMemory], held: set[str], work: JobContext
@@ -268,14 +272,6 @@ class Insights:
             of_part = vectors_of(items, work) if vectors is None else vectors[part]
             yield _leaf_proposal(group, items, (), of_part, work)
 
-    def _renew_leaf(
-        self, group: SubjectGroup, leaf: Item, there: Sequence[Item], work: JobContext
-    ) -> Proposal:
-        if len(there) < 2:
-            rule = "its sources are gone"
-            return Proposal(f"{leaf.caption}: {rule}", rule, ends=(leaf.id,), renews=True)
-        return _leaf_proposal(group, there, (leaf.id,), vectors_of(there, work), work)
-
     def _plan_level_above(
         self, below: Sequence[Item], there: Sequence[Item], kind: str, work: JobContext
     ) -> Iterator[Proposal]:
@@ -294,17 +290,14 @@ class Insights:
         known = {str(item.metadata.get("group")): item for item in there}
         for older in there:
             if older not in known.values():  # left by an interrupted run
-                rule = "it was rebuilt"
-                yield Proposal(f"{older.caption}: {rule}", rule, ends=(older.id,), renews=True)
+                yield _removal(older, "it was rebuilt")
         for key in sorted(groups.keys() | known.keys()):
             # The newest, in the order of time: as many as one can be made of.
             parts = sorted(groups.get(key, []), key=lambda one: (one.when, one.text))[-_MAX_PARTS:]
             before = known.get(key)
             if len(parts) < least:
                 if before is not None:
-                    rule = "its sources are gone"
-                    why = f"{before.caption}: {rule}"
-                    yield Proposal(why, rule, ends=(before.id,), renews=True)
+                    yield _removal(before, "its sources are gone")
                 continue
             there_now = {item.id for item in parts}
             seen = recorded_sources(before).keys() if before is not None else set()
@@ -358,6 +351,10 @@ def _group_of(insight: Item) -> SubjectGroup:
     if len(parts) < 3 or not (parts[1].isdigit() and parts[2].isdigit()):
         return SubjectGroup(f"kind:{insight.kind}", insight.classification, insight.trust)
     return SubjectGroup(parts[0], int(parts[1]), int(parts[2]))
+
+
+def _removal(insight: Item, rule: str) -> Proposal:
+    return Proposal(f"{insight.caption}: {rule}", rule, ends=(insight.id,), renews=True)
 
 
 def _leaf_proposal(
