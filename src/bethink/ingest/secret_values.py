@@ -175,7 +175,7 @@ def is_password(value: str) -> bool:
     kinds = (_has_kind(value, str.isdigit), _has_kind(value, str.isalpha), not value.isalnum())
     if sum(kinds) >= 2 and "-" not in value and "_" not in value:
         return True
-    return is_secret(value) or (value.isalpha() and not _is_spoken(value)) or is_unknown_word(value)
+    return is_secret(value) or (value.isalpha() and not _is_spoken(value)) or is_stated_word(value)
 
 
 def is_given_password(value: str) -> bool:
@@ -252,7 +252,7 @@ def is_unknown_word(value: str) -> bool:
 
 def is_stated_word(value: str) -> bool:
     """Check the plain word that a sentence ends with: nothing that is said of passwords."""
-    return is_unknown_word(value) and not (value.islower() and _PREDICATE.search(value))
+    return is_unknown_word(value) and _PREDICATE.search(value) is None
 
 
 def is_last_password(value: str) -> bool:

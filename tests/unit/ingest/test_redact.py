@@ -176,6 +176,9 @@ def test_the_words_around_a_secret_stay(text, after, kind):
         "file id: 1aB9cD8eF7gH6iJ5kL4mN3oP2qR1sT0uV",
         "https://acme.io/hooks/deploy-production-cluster",
         "the password is in KeePassXC",
+        "pasword hashng",
+        "das Passwort ist Pflicht",
+        "Passwort: unbekannt",
     ],
 )
 def test_what_only_speaks_of_secrets_stays(text):
