@@ -123,10 +123,8 @@ def _is_number_as_text(value: Any) -> bool:
 _TEXT = _type("a text", _is_text)
 _REAL = _type("a number", _is_real, plain_zero)
 _TIME = FieldType("a time with a time zone, like 2026-01-31T08:00:00Z", _format_time, _parse_time)
-_COUNT = _type("a whole number from 1 up", lambda value: _is_whole(value, 1))
 _TYPES = {
-    "choice": _TEXT,
-    "count": _COUNT,
+    "count": _type("a whole number from 1 up", lambda value: _is_whole(value, 1)),
     "day": _range(-719162, 2932896),
     "digits": _type("a whole number as a text", _is_number_as_text),
     "event": _one_of(*THREAD_EVENT_KINDS),
@@ -185,11 +183,12 @@ def _item_field(name: str) -> FieldType:
     field = _ITEM_FIELDS.get(name)
     if field is None:  # words to find it by, and its fingerprint
         return _TYPES["text" if name == "about" else "id"]
-    kind = _COUNT if field.kind == "whole" and field.low == 1 else _TYPES.get(field.kind, _TEXT)
     if field.kind == "choice":
         kind = _one_of(*field.choices)
     elif field.kind == "scale":
         kind = _range(int(field.low), int(field.high))
+    else:
+        kind = _TYPES["count" if field.kind == "whole" and field.low == 1 else field.kind]
     # An export from before there were hashes has none; the loader computes it.
     return _or_null(kind) if field.nullable or name == "content_hash" else kind
 
