@@ -278,7 +278,7 @@ def test_the_score_is_bm25_by_our_own_formula(filled: apsw.Connection) -> None:
     """Recomputed from the rows alone."""
     query = TextSearch("parser of the config in Redis", 10, about_weight=0.7, k1=0.9, b=0.4)
     reading = parse_query(filled, query.text)
-    question = weight_query(reading.terms, word_statistics(filled, reading.spelling), query)
+    question = weight_query(reading.terms, word_statistics(filled, reading.index_terms), query)
     tokens = tokenizer(filled)
     expected = {}
     for row in index_rows(filled):
@@ -343,7 +343,7 @@ def zipf() -> apsw.Connection:
 def brute_force(db: apsw.Connection, search: TextSearch, predicate: Predicate) -> list[str]:
     """The best by judging every row in scope."""
     reading = parse_query(db, search.text)
-    question = weight_query(reading.terms, word_statistics(db, reading.spelling), search)
+    question = weight_query(reading.terms, word_statistics(db, reading.index_terms), search)
     tokens = tokenizer(db)
     judged = []
     for identity, text, length in db.execute(
