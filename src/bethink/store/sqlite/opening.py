@@ -36,7 +36,7 @@ from bethink.store.sqlite.schema import (
     schema_version,
 )
 
-# What a new space in memory consists of, by its migrations.
+# What a new space consists of, by its migrations.
 _EMPTY_SPACES: dict[tuple[Migration, ...], bytes] = {}
 
 # SQLite before these releases can lose commits when a write and a checkpoint meet in
@@ -124,7 +124,7 @@ def _require_not_emptied(path: Path) -> None:
 def _prepare_space(connections: SqliteConnections) -> None:
     path = connections.path
     if path is None:
-        _create_in_memory(connections.for_thread(), migrations())
+        _create_schema(connections.for_thread())
         return
     if not has_content(path):
         with hold_lock(connections.lock, connections.name):
@@ -144,15 +144,15 @@ def _prepare_space(connections: SqliteConnections) -> None:
             migrate(db, path, migrations())
 
 
-def _create_in_memory(db: apsw.Connection, steps: tuple[Migration, ...]) -> None:
+def _create_schema(db: apsw.Connection) -> None:
     """Migrate the first space of a process; copy its pages into the others: ten times faster."""
-    empty = _EMPTY_SPACES.get(steps)
-    if empty is None:
-        migrate(db, None, steps)
-        _EMPTY_SPACES[steps] = db.serialize("main")
-        return
+    steps = migrations()
     with closing(apsw.Connection(":memory:")) as source:
-        source.deserialize("main", empty)
+        if (empty := _EMPTY_SPACES.get(steps)) is None:
+            migrate(source, None, steps)
+            _EMPTY_SPACES[steps] = source.serialize("main")
+        else:
+            source.deserialize("main", empty)
         with db.backup("main", source, "main") as copy:
             copy.step()
 
@@ -205,9 +205,9 @@ def _create_space(path: Path) -> None:
         unfinished.with_name(unfinished.name + rest).unlink(missing_ok=True)
     make_private_file(unfinished)
     with closing(apsw.Connection(str(unfinished), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
+        _create_schema(db)
         db.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
         db.execute("PRAGMA journal_mode = WAL")
-        migrate(db, None, migrations())
         mark_swept(db)
         # Closing would do the same, but not report a full disk.
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
