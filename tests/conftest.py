@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from bethink.models.update_model import UpdateModel, update_model
 from bethink.ports import Embedder, PairVerdict
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
-from shared_embedder import SHARED
+from shared_embedder import SHARED, encoded_once
 
 pytest_plugins = ["rows", "slow"]
 
@@ -45,7 +46,7 @@ tempfile.tempdir = _memory_disk()
 
 # What passed here must pass there: the examples are the same every time. Looking for new
 # ones is `make shuffle`.
-settings.register_profile("fixed", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("fixed", deadline=None, max_examples=30, derandomize=True)
 settings.register_profile("shuffled", deadline=None, max_examples=60)
 settings.load_profile(os.environ.get("TEST_EXAMPLES", "fixed"))
 
@@ -64,6 +65,16 @@ class _JudgedOnce:
 
 
 update_model.judge = _JudgedOnce(update_model)  # type: ignore[method-assign]
+
+
+# The tests of models ask the encoder itself.
+_ENCODERS_OWN = ("models", "test_embedder_laws.py", "test_worker_equality.py")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _encoded_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    with nullcontext() if {*request.path.parts} & {*_ENCODERS_OWN} else encoded_once():
+        yield
 
 
 @pytest.fixture(scope="session")

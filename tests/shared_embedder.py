@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
 
 from bethink.models.embed.contextual import ContextualTokens
-from bethink.models.embed.encoder import EncoderEmbedder
+from bethink.models.embed.encoder import ENCODER_DATA, ContextualEmbedder, EncoderEmbedder
 from bethink.ports import Embedding
+
+_LONG = 500  # characters of a question whose vectors are not worth their memory
 
 
 class CachingEncoder(EncoderEmbedder):
@@ -23,10 +28,36 @@ class CachingEncoder(EncoderEmbedder):
         known = [self._known[text] for text in texts]
         return [made._replace(vector=made.vector.copy()) for made in known]
 
-    def _encode_query(self, text: str) -> ContextualTokens:
+    def _encode_text(self, text: str) -> ContextualTokens:
+        if len(text) > _LONG:
+            return super()._encode_text(text)
         if text not in self._asked:
-            self._asked[text] = super()._encode_query(text)
+            self._asked[text] = super()._encode_text(text)
         return self._asked[text]
 
 
 SHARED = CachingEncoder()
+
+
+@contextmanager
+def encoded_once() -> Iterator[None]:
+    """What a test opens by the name of the default embedder encodes by the shared one.
+
+    The tests of the encoder itself are not inside of this.
+    """
+
+    def is_default(embedder: EncoderEmbedder) -> bool:
+        return type(embedder) is EncoderEmbedder and embedder._weights.parent == ENCODER_DATA
+
+    def embed(self: EncoderEmbedder, texts: Sequence[str]) -> list[Embedding]:
+        return SHARED.embed(texts) if is_default(self) else ContextualEmbedder.embed(self, texts)
+
+    def encode(self: EncoderEmbedder, text: str) -> ContextualTokens:
+        if is_default(self):
+            return SHARED._encode_text(text)
+        return ContextualEmbedder._encode_text(self, text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EncoderEmbedder, "embed", embed)
+        patch.setattr(EncoderEmbedder, "_encode_text", encode)
+        yield
