@@ -7,7 +7,9 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +37,7 @@ from records import (
     texts,
 )
 from rows import each_row
+from thorough import examples
 
 
 class Kind(NamedTuple):
@@ -80,7 +83,9 @@ def ids(found: SearchResult | list[Item]) -> list[str]:
 PUT_BY_THE_STORE = {"live_from", "content_hash"}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(20, 60), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(given_item=items())
 def test_every_field_comes_back_as_it_was(store: Store, given_item: Item) -> None:
     """Whatever text, number, time or JSON it holds."""
@@ -156,7 +161,9 @@ def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
     assert store.items.find_keys(("k",)).get("k") is None
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(20, 60), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(query=texts | st.text(max_size=20))
 def test_any_text_is_a_valid_query(store: Store, query: str) -> None:
     """Operators, quotes, emoji, half characters: all of it is words or nothing."""
@@ -566,9 +573,31 @@ SEARCHES: dict[str, Callable[[Store, int, Scope], SearchResult]] = {
 }
 
 
+Filled = Callable[[Kind, Callable[[Store], object]], Store]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    """Stores for tests that only read: each kind is filled once in each way."""
+    with ExitStack() as opened:
+
+        @cache
+        def fill(kind: Kind, how: Callable[[Store], object]) -> Store:
+            store = kind.open(tmp_path_factory.mktemp("filled"))
+            opened.callback(store.close)
+            how(store)
+            return store
+
+        yield fill
+
+
 @pytest.fixture
-def crowd(store: Store) -> Store:
-    """Two hundred items of which few pass any one filter."""
+def crowd(kind: Kind, filled: Filled) -> Store:
+    """Two hundred items of which few pass any one filter; to be read only."""
+    return filled(kind, _put_crowd)
+
+
+def _put_crowd(store: Store) -> None:
     put(
         store,
         *(
@@ -589,7 +618,6 @@ def crowd(store: Store) -> Store:
             for n in range(200)
         ),
     )
-    return store
 
 
 FILTERS = {
@@ -629,23 +657,30 @@ def test_items_in_scope_are_those_that_browsing_shows(crowd: Store, name: str) -
     assert crowd.search.in_scope([], where) == []
 
 
-@each_row("name", ["nothing", *FILTERS])
-def test_days_and_conversations_are_those_of_what_browsing_shows(crowd: Store, name: str) -> None:
-    """Counts by day and kind, and spans of conversations: filters, ceiling and moment hold."""
+def _put_days(store: Store) -> None:
+    _put_crowd(store)
     put(
-        crowd,
+        store,
         record("old", kind="rare", occurred_at=datetime(1969, 12, 31, 23, 59, tzinfo=UTC)),
         record("older", session="s", occurred_at=datetime(1931, 1, 1, tzinfo=UTC)),
         *(record(f"turn {n}", session=f"s{n % 3}", occurred_at=at(days=-n)) for n in range(9)),
         after=60,
     )
-    crowd.items.end(["i007", "turn 8"], how="forgotten", actor="tester", now=at(hours=2))
+    store.items.end(["i007", "turn 8"], how="forgotten", actor="tester", now=at(hours=2))
+
+
+@each_row("name", ["nothing", *FILTERS])
+def test_days_and_conversations_are_those_of_what_browsing_shows(
+    kind: Kind, filled: Filled, name: str
+) -> None:
+    """Counts by day and kind, and spans of conversations: filters, ceiling and moment hold."""
+    days_told = filled(kind, _put_days)
     filters = FILTERS.get(name, {})
     for view, where in (
-        (crowd, scope(**filters)),
-        (crowd.below(2), scope(**filters)),
-        (crowd, scope(as_of=at(hours=1), **filters)),
-        (crowd, scope(as_of=at(seconds=30), **filters)),
+        (days_told, scope(**filters)),
+        (days_told.below(2), scope(**filters)),
+        (days_told, scope(as_of=at(hours=1), **filters)),
+        (days_told, scope(as_of=at(seconds=30), **filters)),
     ):
         shown = view.items.browse(where, limit=500)
         days = Counter((one.when.date(), one.kind) for one in shown)
@@ -845,7 +880,9 @@ def test_a_long_memory_is_as_near_as_its_nearest_passage(store: Store) -> None:
     assert len(store.search.vector(embedding(3).vector, MODEL, 2, scope()).matches) == 2
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(10, 25), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(counts=st.lists(st.integers(0, 40), min_size=1, max_size=8), depth=st.integers(1, 9))
 def test_fewer_than_asked_means_there_are_no_more_with_passages(
     store: Store, counts: list[int], depth: int

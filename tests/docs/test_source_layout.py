@@ -30,6 +30,12 @@ def name_of(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The parsed source of a module; not at import, which every collection of tests pays for."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Lines from the signature's end on, the docstring not counted."""
     first = node.body[0]
@@ -74,7 +80,7 @@ def test_the_core_names_no_emulated_system() -> None:
 def test_a_file_opens_with_a_summary() -> None:
     """The first line of a module's docstring says what it is for."""
     for path in FILES:
-        doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        doc = ast.get_docstring(tree_of(path))
 
         assert doc, f"{name_of(path)} does not say what it is for"
         assert len(doc.splitlines()[0]) <= MAX_SUMMARY_CHARACTERS, name_of(path)
@@ -83,7 +89,7 @@ def test_a_file_opens_with_a_summary() -> None:
 def test_a_function_fits_a_screen() -> None:
     """Functions have at most 40 lines; the pipeline itself may be longer."""
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 is_pipeline = (name_of(path), node.name) == PIPELINE
                 limit = MAX_PIPELINE_LINES if is_pipeline else MAX_FUNCTION_LINES
@@ -96,12 +102,6 @@ def module_of(path: Path) -> str:
 
 
 MODULES = {module_of(path): path for path in FILES}
-
-
-@cache
-def tree_of(name: str) -> ast.Module:
-    """The parsed source of a module; not at import, which every collection of tests pays for."""
-    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
 def imports_of(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -117,7 +117,7 @@ def imports_of(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
 def imported(name: str) -> set[str]:
     """The modules of the package that a module imports."""
     named = set()
-    for node in imports_of(tree_of(name)):
+    for node in imports_of(tree_of(MODULES[name])):
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
             continue
@@ -179,7 +179,7 @@ def test_postgres_takes_nothing_private() -> None:
         name: taken
         for name in MODULES
         if name.startswith("bethink.store.postgres")
-        if (taken := sorted(private_names(tree_of(name))))
+        if (taken := sorted(private_names(tree_of(MODULES[name]))))
     }
 
     assert sum(map(len, found.values())) <= 5, found

@@ -25,6 +25,7 @@ from bethink.errors import (
     StoreError,
 )
 from bethink.model import Item, Recall, Remembered
+from bethink.models.embed.hashing import HashEmbedder
 from bethink.ports import Embedder, Store
 from bethink.render.wire import recall_json
 from bethink.retrieval.engine import update_indexes
@@ -736,10 +737,14 @@ def test_another_embedder_is_answered_by_words(tmp_path: Path, embedder: Embedde
         assert memory.stats()["models"] == {embedder.model: len(NOTES)}
 
 
-def test_a_reindex_can_be_stopped_and_taken_up(tmp_path: Path, embedder: Embedder) -> None:
+class AnotherHash(HashEmbedder):
+    model = "another hash"
+
+
+def test_a_reindex_can_be_stopped_and_taken_up(tmp_path: Path) -> None:
     """What was made stays made, only vectors of the new model are compared meanwhile, and
     the next call makes the rest."""
-    path = tmp_path / "many.db"
+    path, embedder = tmp_path / "many.db", AnotherHash()
     many = [
         f"Ticket {number} concerns shelf {number * 7} in hall {number % 9}" for number in range(520)
     ]

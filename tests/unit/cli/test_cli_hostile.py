@@ -10,6 +10,7 @@ import pytest
 from caller import Caller
 
 from rows import each_row
+from thorough import share
 
 TEXTS = [
     '"', "'", "''", '""', "`", "\\", "\\\\", "%", "%s%n", "{}", "{0}", "$HOME", "$(id)", "`id`",
@@ -60,27 +61,26 @@ def test_questions_are_answered(call: Call) -> None:
             call("recall", *form, "--", text)
 
 
-@each_row(
-    "words",
-    [
-        ["recall", "memory", "--kind"], ["recall", "memory", "--tag"],
-        ["recall", "memory", "--entity"], ["recall", "memory", "--since"],
-        ["recall", "memory", "--as-of"], ["recall", "memory", "--cursor"],
-        ["recall", "memory", "--profile"], ["recall", "memory", "-k"], ["list", "--topic"],
-        ["list", "--after"], ["entities", "--prefix"], ["show", "--"], ["history", "--"],
-        ["timeline", "--"], ["restore", "--"], ["forget", "--yes", "--"], ["config", "get", "--"],
-        ["config", "--"], ["spaces", "path", "--"], ["spaces", "remove", "--"],
-        ["profiles", "show", "--"], ["import", "--dry-run", "--"], ["compare", "x", "--profiles"],
-        ["remember", "a memory", "--tag"], ["remember", "a memory", "--metadata"],
-        ["remember", "a memory", "--occurred-at"], ["remember", "a memory", "--source"],
-        ["remember", "a memory", "--key"], ["remember", "a memory", "--id"],
-        ["remember", "a memory", "--session"], ["--space"],
-    ],
-    ids=" ".join,
-)  # fmt: skip
+TAKERS = [
+    ["recall", "memory", "--kind"], ["recall", "memory", "--tag"],
+    ["recall", "memory", "--entity"], ["recall", "memory", "--since"],
+    ["recall", "memory", "--as-of"], ["recall", "memory", "--cursor"],
+    ["recall", "memory", "--profile"], ["recall", "memory", "-k"], ["list", "--topic"],
+    ["list", "--after"], ["entities", "--prefix"], ["show", "--"], ["history", "--"],
+    ["timeline", "--"], ["restore", "--"], ["forget", "--yes", "--"], ["config", "get", "--"],
+    ["config", "--"], ["spaces", "path", "--"], ["spaces", "remove", "--"],
+    ["profiles", "show", "--"], ["import", "--dry-run", "--"], ["compare", "x", "--profiles"],
+    ["remember", "a memory", "--tag"], ["remember", "a memory", "--metadata"],
+    ["remember", "a memory", "--occurred-at"], ["remember", "a memory", "--source"],
+    ["remember", "a memory", "--key"], ["remember", "a memory", "--id"],
+    ["remember", "a memory", "--session"], ["--space"],
+]  # fmt: skip
+
+
+@each_row("words", TAKERS, ids=" ".join)
 def test_options_and_ids_take_anything(call: Call, words: list[str]) -> None:
     """Found, not found, or bad use: never trouble, never a traceback."""
     call("remember", "An ordinary memory of an ordinary day")
     rest = ["list"] if words == ["--space"] else []
-    for text in TEXTS:
+    for text in share(TEXTS, TAKERS.index(words), of=3):
         call(*words, text, *rest)

@@ -227,7 +227,7 @@ def filled_builtin():
 def test_a_search_is_repeatable_and_never_sees_what_is_held_out():
     """The same seed tries the same profiles; training and held-out questions share none."""
     profile = spoiled()
-    search = SearchOptions(trials=6, seed=3, minutes=5)
+    search = SearchOptions(trials=3, seed=3, minutes=5)
     with filled_builtin() as filled:
         asked = [(filled, question) for question in filled.questions]
         turned = tunable_parameters(profile, ["channels.*.weight"])

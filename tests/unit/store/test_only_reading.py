@@ -67,7 +67,8 @@ OTHER = "import resource, sys; from bethink.memory import Memory; "
 OTHER += "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); "
 OTHER += "memory = Memory.open(path=sys.argv[1]); "
 OTHER += "memory.forget(*[one.id for one in memory.browse()], erase=True); "
-OTHER += "[memory.remember(f'Ship {n} leaves at {n} {n * n}' + ' and so on' * n) for n in range(40)];"
+OTHER += "texts = [f'Ship {n} leaves at {n} {n * n}' + ' and so on' * n for n in range(40)]; "
+OTHER += "memory.remember_many(texts); "
 OTHER += "memory.close()"
 def other():
     subprocess.run([sys.executable, "-c", OTHER, sys.argv[1]], check=True)

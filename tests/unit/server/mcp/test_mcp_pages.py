@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,6 +20,16 @@ from bethink.server.tools.answers import (
     text_cost,
 )
 from bethink.server.tools.tool import Call, Reply, validate_arguments
+from bethink.testing import FixedClock
+from corpus import NOW
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    """By words alone: how much of an answer is shown is no matter of meaning."""
+    with Memory.open(":memory:", embedder="none", clock=FixedClock(NOW)) as opened:
+        yield opened
+
 
 LONG = "A long story about the deploy key, told at length. " * 60
 
