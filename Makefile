@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 # Remind itself: its stores need none of the servers and models that it brings.
 REMIND := remind-mcp
-# A worker keeps the tests of a file together, and with them what they share.
-IN_PARALLEL := -n 2 --dist worksteal
+# A worker keeps the tests of a file together, and with them what they share. Three for two
+# cores: many tests wait for a process, a server or a browser of theirs.
+IN_PARALLEL := -n 3 --dist worksteal
 
 .PHONY: demo demo-postgres quick test slow shuffle torture fuzz mutants check lint types layers reference docs ui ui-check ts ts-check tree recording bench clean
 
@@ -39,7 +40,7 @@ demo-postgres: $(VENV)/.installed
 
 ## Run the tests that are not slow, those that failed last time first.
 quick: $(VENV)/.dev-installed
-	$(BIN)/python -m pytest $(IN_PARALLEL) --randomly-seed=1 --quick --failed-first -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal --randomly-seed=1 --quick --failed-first -q
 
 ## Run all tests, in the same order and with the same examples every time.
 test: $(VENV)/.dev-installed
