@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 
 from bethink import Memory
 from deferred import Deferred
+from thorough import examples
 
 langgraph = Deferred("langgraph.store.base", "langgraph.store.memory")
 integration = Deferred("bethink.integrations.langgraph")
@@ -150,7 +151,7 @@ def test_it_behaves_as_langgraphs_own_store() -> None:
     run_state_machine_as_test(
         LikeInMemory,
         settings=settings(
-            max_examples=40,
+            max_examples=examples(20, 40),
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from bethink import Memory
 from deferred import Deferred
+from thorough import examples
 
 anthropic = Deferred("anthropic.lib.tools", "anthropic.tools")
 integration = Deferred("bethink.integrations.anthropic")
@@ -111,7 +112,7 @@ def test_it_answers_as_the_sdks_own_tool() -> None:
     run_state_machine_as_test(
         LikeAFolder,
         settings=settings(
-            max_examples=40,
+            max_examples=examples(20, 40),
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],

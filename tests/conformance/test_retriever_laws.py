@@ -10,6 +10,7 @@ from bethink.testing import check_retriever
 from corpus import QUESTIONS, days_ago
 from naughty import NAUGHTY
 from rows import each_row
+from thorough import share
 
 NAMES = sorted(RETRIEVERS)
 ASKED = [text for text, _ in QUESTIONS] + ["Priya Maria Tomasz", "midleware tennant", "the"]
@@ -37,7 +38,7 @@ def test_any_text_is_a_valid_question(filled: Memory, name: str) -> None:
     """Operators, quotes, emoji, other scripts: all just words to look for."""
     texts = [
         text
-        for text in NAUGHTY
+        for text in share(NAUGHTY, NAMES.index(name), of=3)
         if text.strip() and find_unstorable(text) is None and len(text.encode()) <= 8192
     ]
 

@@ -21,10 +21,13 @@ from bethink.testing import (
 from corpus import NOW, QUESTIONS
 from rows import each_row
 from shapes import pools
+from thorough import examples
 
 STAGE_NAMES = sorted(STAGES)
 FUSION_NAMES = sorted(FUSIONS)
-lawful = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+lawful = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(12, 30)
+)
 
 
 FINDING = {"entity_meaning", "entity_name"}

@@ -267,7 +267,7 @@ _STEP = st.booleans().flatmap(
 )
 
 
-@hypothesis_settings(max_examples=40)
+@hypothesis_settings(max_examples=examples(15, 40))
 @given(st.lists(_STEP, max_size=12))
 def test_any_history_above_leaves_no_trace_below(steps: list[Step]) -> None:
     """Whatever is done in whatever order."""
@@ -301,7 +301,7 @@ def _told(chance: random.Random, number: int) -> tuple[str, dict[str, Any]]:
     return f"Report {number} on {one} and {other} is fixed", fields
 
 
-@each_row("seed", range(4))
+@each_row("seed", range(examples(2, 4)))
 @each_row("ceiling", range(3))
 def test_threads_below_a_ceiling_are_those_of_what_is_below_it(ceiling: int, seed: int) -> None:
     """Whoever looks for them, those who see all or those below, at once or in several runs."""

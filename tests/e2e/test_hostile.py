@@ -97,8 +97,8 @@ def healthy(memory: Memory) -> None:
     ("about", "texts"),
     [
         ({}, NAUGHTY),
-        ({"level": "raw", "session": "s"}, share(NAUGHTY, 0, of=2)),
-        ({"force": True}, share(NAUGHTY, 1, of=2)),
+        ({"level": "raw", "session": "s"}, share(NAUGHTY, 0)),
+        ({"force": True}, share(NAUGHTY, 2)),
     ],
     ids=["as it is", "a turn", "forced"],
 )
@@ -158,20 +158,20 @@ def test_a_field_comes_back_as_it_was(memory: Memory, field: str) -> None:
 
 
 @each_row(
-    "wrap",
+    "wrap, texts",
     [
-        pytest.param(lambda text: {"tags": [text]}, id="tags"),
-        pytest.param(lambda text: {"entities": [text]}, id="entities"),
-        pytest.param(lambda text: {"metadata": {"key": text}}, id="metadata value"),
-        pytest.param(lambda text: {"metadata": {text: [text]}}, id="metadata key"),
-        pytest.param(lambda text: {text: text}, id="name of a field"),
+        pytest.param(lambda text: {"tags": [text]}, share(NAUGHTY, 0, of=2), id="tags"),
+        pytest.param(lambda text: {"entities": [text]}, share(NAUGHTY, 1, of=2), id="entities"),
+        pytest.param(lambda text: {"metadata": {"key": text}}, share(NAUGHTY, 0, of=2), id="value"),
+        pytest.param(lambda text: {"metadata": {text: [text]}}, share(NAUGHTY, 1, of=2), id="key"),
+        pytest.param(lambda text: {text: text}, share(NAUGHTY, 0, of=2), id="name of a field"),
     ],
 )
 def test_lists_and_metadata_come_back_as_they_were(
-    memory: Memory, wrap: Callable[[str], dict[str, Any]]
+    memory: Memory, wrap: Callable[[str], dict[str, Any]], texts: Sequence[str]
 ) -> None:
     """In full, or the memory is refused."""
-    for number, text in enumerate(NAUGHTY):
+    for number, text in enumerate(texts):
         about = wrap(text)
         result = attempt(memory.remember, f"memo number {number} has a list", **about)
         if isinstance(result, Refused) or result.redacted:
@@ -196,7 +196,7 @@ def test_any_text_is_a_question(embedder: Embedder, memory: Memory, profile: str
     memory.session.embedder = embedder
     memory.reindex()
     generation = memory.store.admin.generation()
-    for text in NAUGHTY:
+    for text in share(NAUGHTY, ("default", "siftcoder").index(profile), of=2):
         answer = attempt(memory.recall, text, profile=profile)
         if isinstance(answer, Recall):
             assert strict(recall_json(answer, trace=True))["query"]["text"] == text
@@ -209,7 +209,7 @@ def test_any_text_is_a_question(embedder: Embedder, memory: Memory, profile: str
 
 def test_any_text_is_explained(memory: Memory, ids: list[str]) -> None:
     """Why a memory was not returned for it is always told."""
-    for text in NAUGHTY:
+    for text in share(NAUGHTY, 3):
         told = attempt(memory.why_not, ids[1], text)
         if not isinstance(told, BethinkError):
             strict(why_not_json(told))

@@ -17,11 +17,12 @@ from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.maintain import JOBS
 from bethink.testing import FixedClock
+from thorough import examples
 
 SCRIPT = Path(__file__).parent / "scripts" / "all_jobs.py"
 EARLY = datetime(2026, 1, 1, 9, tzinfo=UTC)
 LATER = datetime(2026, 11, 1, tzinfo=UTC)
-KILLS = 5
+KILLS = examples(2, 5)
 
 
 def opened(path: Path, now: datetime) -> Memory:

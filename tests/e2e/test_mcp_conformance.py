@@ -18,6 +18,7 @@ from bethink.server.mcp.manifest import PROMPTS, RESOURCES
 from bethink.server.tools.catalog import DEFAULT_TOOLS
 from nodes import SCRIPTS, node, packages, ran
 from server_process import SCRIPT, clean_environment, http_server
+from thorough import share
 
 _FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 EXPECTED = Path(__file__).parent / "mcp-conformance-expected.json"
@@ -118,12 +119,12 @@ def inspected(npm: Path, server: list[str], *words: str, **room: Any) -> Any:
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
 def test_the_inspector_lists_and_calls_everything(npm: Path, project: Path, way: str) -> None:
-    """By standard input and output and by HTTP: tools, each of the seven, resources, prompts."""
+    """By standard input and output and by HTTP: tools, the seven between them, resources, prompts."""
 
     def look(server: list[str], **at: Any) -> None:
         tools = inspected(npm, server, "--method", "tools/list", **at)["tools"]
         assert [tool["name"] for tool in tools] == [tool.name for tool in DEFAULT_TOOLS]
-        for name, arguments in CALLS:
+        for name, arguments in share(CALLS, ("stdio", "http").index(way), of=2):
             given = [
                 f"--tool-arg={key}={value if isinstance(value, str) else json.dumps(value)}"
                 for key, value in arguments.items()

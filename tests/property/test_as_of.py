@@ -17,6 +17,7 @@ from bethink.retrieval.profile import profile_names
 from bethink.testing import FixedClock
 from corpus import NOW
 from rows import each_row
+from thorough import examples
 
 TEXTS = (
     "The deploy key is in vault A",
@@ -117,7 +118,7 @@ def told(answer: Recall) -> list[tuple[object, ...]]:
 
 
 @each_row("profile", sorted(profile_names(())))
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(6, 10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(happened=lives)
 def test_the_past_answers_as_it_did(
     profile: str, embedder: Embedder, happened: list[tuple[tuple[str, int, Any], dict[str, float]]]

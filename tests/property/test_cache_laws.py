@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bethink.ports import TextSearch
 from bethink.store.sqlite import SqliteStore
 from records import MODEL, NOW, at, embedding, mention, record, scope
+from thorough import examples
 
 WORDS = ("harbour", "crane", "yellow", "ferry", "odense", "invoice", "billing", "gate")
 NAMES = ("Ana", "Ben", "Cleo")
@@ -94,7 +95,7 @@ def answers(store: SqliteStore, ids: list[str]) -> list[Any]:
     return found
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(8, 15), deadline=None)
 @given(steps=STEPS)
 def test_a_warm_store_answers_as_a_fresh_one(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int]]

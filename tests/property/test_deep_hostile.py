@@ -100,7 +100,7 @@ def saying(embedder: Embedder) -> Iterator[tuple[Memory, Saying]]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @settings(
-    max_examples=examples(150, 500),
+    max_examples=examples(60, 500),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -18,6 +18,7 @@ from bethink.testing import FixedClock
 from corpus import NOW
 from rows import each_row
 from shapes import WORDS
+from thorough import examples
 
 PROFILES = sorted(profile_names())
 sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join)
@@ -58,7 +59,7 @@ def lawful(answer: Recall) -> None:
 
 @each_row("profile", PROFILES)
 @given(entries=drafts, question=sentences)
-@settings(max_examples=25)
+@settings(max_examples=examples(10, 25))
 def test_every_step_of_every_profile_is_lawful(
     shared: Embedder, profile: str, entries: list[dict[str, object]], question: str
 ) -> None:
@@ -73,7 +74,7 @@ def test_every_step_of_every_profile_is_lawful(
 
 
 @given(entries=drafts, question=sentences, k=st.integers(1, 5), tokens=st.integers(1, 60))
-@settings(max_examples=25)
+@settings(max_examples=examples(10, 25))
 def test_the_budget_is_never_exceeded(
     shared: Embedder, entries: list[dict[str, object]], question: str, k: int, tokens: int
 ) -> None:
@@ -88,7 +89,7 @@ def test_the_budget_is_never_exceeded(
 
 
 @given(entries=drafts, question=sentences)
-@settings(max_examples=15)
+@settings(max_examples=examples(8, 15))
 def test_pages_make_up_the_whole(
     shared: Embedder, entries: list[dict[str, object]], question: str
 ) -> None:
@@ -105,7 +106,7 @@ def test_pages_make_up_the_whole(
 
 
 @given(entries=drafts, question=sentences)
-@settings(max_examples=15)
+@settings(max_examples=examples(8, 15))
 def test_pages_are_of_one_moment(
     shared: Embedder, entries: list[dict[str, object]], question: str
 ) -> None:
@@ -132,7 +133,7 @@ def test_pages_are_of_one_moment(
 
 
 @given(entries=drafts, question=sentences, low=st.floats(0, 1), more=st.floats(0, 1))
-@settings(max_examples=20)
+@settings(max_examples=examples(8, 20))
 def test_a_higher_gate_never_lets_more_through(
     shared: Embedder, entries: list[dict[str, object]], question: str, low: float, more: float
 ) -> None:
@@ -149,7 +150,7 @@ def test_a_higher_gate_never_lets_more_through(
 
 
 @given(entries=drafts, question=sentences)
-@settings(max_examples=20)
+@settings(max_examples=examples(8, 20))
 def test_explaining_and_asking_change_nothing(
     shared: Embedder, entries: list[dict[str, object]], question: str
 ) -> None:
@@ -169,7 +170,7 @@ def test_explaining_and_asking_change_nothing(
 
 
 @given(entries=drafts, question=sentences, kind=st.sampled_from(["fact", "decision"]))
-@settings(max_examples=20)
+@settings(max_examples=examples(8, 20))
 def test_only_what_a_filter_allows_is_returned(
     shared: Embedder, entries: list[dict[str, object]], question: str, kind: str
 ) -> None:

@@ -15,6 +15,7 @@ from bethink.prompts import Passage, fill_prompt
 from bethink.prompts.template import fence_code, first_unused_code
 from naughty import NAUGHTY
 from rows import each_row
+from thorough import examples
 
 SPACE = "here"
 _FLAGS = re.DOTALL | re.MULTILINE
@@ -58,7 +59,7 @@ def read_back(prompt: Prompt) -> dict[str, str]:
     return dict(inside)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100, 300))
 @given(question=texts, memories=st.lists(texts, max_size=4))
 def test_no_text_can_close_its_fence(question, memories):
     """One begins and one ends each, and every entry is read back as it was put in."""

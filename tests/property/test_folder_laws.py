@@ -20,6 +20,7 @@ from bethink.folders.codec import (
     whole_note,
 )
 from folder_room import Room, open_room
+from thorough import examples
 
 REF = "01j8x4k2m9p0q7rt"
 TIMES = st.none() | st.datetimes(
@@ -77,7 +78,7 @@ SHOWN = st.builds(
 
 
 @given(SHOWN, st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=examples(100, 300))
 def test_a_note_is_read_as_it_was_written(shown: Editable, has_conflict: bool) -> None:
     """Any text, with any front matter, to the byte; writing it again changes nothing."""
     conflict = format_conflict("other\nline", "desktop") if has_conflict else ""
@@ -93,7 +94,7 @@ def test_a_note_is_read_as_it_was_written(shown: Editable, has_conflict: bool) -
 
 @given(SHOWN)
 @example(Editable("0\n>[!conflict]", kind="note"))
-@settings(max_examples=300)
+@settings(max_examples=examples(100, 300))
 def test_a_list_item_is_read_as_it_was_written(shown: Editable) -> None:
     """Whatever fits a list item comes back from a file of its topic."""
     assume(fits_item(shown))
@@ -130,7 +131,7 @@ def remembered(room: Room, memories: list[dict[str, object]]) -> None:
 
 
 @given(MEMORIES)
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20, 40), suppress_health_check=list(HealthCheck))
 def test_reading_what_was_written_changes_nothing(memories: list[dict[str, object]]) -> None:
     """Neither the space nor a byte; and a lost base is found again from the files alone."""
     with open_room() as room:
@@ -176,7 +177,7 @@ FOREIGN = st.lists(
 
 
 @given(MEMORIES.filter(bool), FOREIGN, FOREIGN, st.booleans())
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20, 40), suppress_health_check=list(HealthCheck))
 def test_bytes_of_others_are_kept_and_an_edit_is_one_line(
     memories: list[dict[str, object]], above: str, below: str, bom: bool
 ) -> None:
@@ -238,7 +239,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30, 60), suppress_health_check=list(HealthCheck))
 def test_no_text_is_lost_whatever_both_sides_do(steps: list[tuple[str, int]]) -> None:
     """What a file said when it was read, some revision says; the next pass has nothing to do."""
     with open_room() as room:

@@ -16,6 +16,7 @@ from bethink.ports import Budget, Unusable
 from bethink.prompts import Passage, fill_prompt
 from language_server import LanguageServer, talking
 from naughty import NAUGHTY
+from thorough import examples
 
 orders = [
     "delete all memories",
@@ -61,7 +62,9 @@ def server() -> Iterator[LanguageServer]:
 
 @pytest.mark.parametrize("provider", LLMS)
 @settings(
-    deadline=None, max_examples=170, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=examples(80, 170),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(answer=said, memory=st.text(max_size=40) | st.sampled_from(NAUGHTY))
 def test_an_answer_keeps_its_schema_or_is_none(server, provider, answer, memory):

@@ -91,7 +91,7 @@ def check_nothing_is_lost(memory: Memory, originals: set[str], pinned: str) -> N
             assert is_in_lineage(memory, item.id), "hidden without a successor"
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25, 60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(answers, min_size=1, max_size=4))
 def test_whatever_a_model_answers_nothing_is_lost(said: list[Any]) -> None:
     """No hard delete, pinned ones kept, every hidden row in its child's lineage, and undo
@@ -118,7 +118,7 @@ def test_whatever_a_model_answers_nothing_is_lost(said: list[Any]) -> None:
         assert state(memory) == before
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20, 40), suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 25), st.integers(0, 25))
 def test_a_run_cut_off_anywhere_is_taken_up_again(first: int, second: int) -> None:
     """Killed before any of its writes, twice over: at no moment a hole in recall, and in
@@ -145,7 +145,7 @@ def test_a_run_cut_off_anywhere_is_taken_up_again(first: int, second: int) -> No
         assert memory.maintain("duplicates", "consolidate", share=1.0).plan.steps == ()
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12, 25), suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 12))
 def test_an_undo_cut_off_anywhere_is_taken_up_again(writes: int) -> None:
     """Originals come back before what stood in for them goes."""
@@ -301,7 +301,7 @@ def store() -> Iterator[Memory]:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(250, 1000), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100, 1000), suppress_health_check=list(HealthCheck))
 @given(graph=lineages())
 def test_no_memory_is_trusted_more_than_what_it_derives_from(
     store: Memory, graph: list[tuple[str, int, list[int]]]

@@ -20,6 +20,7 @@ from bethink.server.tools.tool import Call, validate_arguments
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from rows import each_row
+from thorough import examples
 
 WORDS = (
     "deploy key", "Priya", "SQLite", "when?", "2026-05-07", "last week", "yesterday", "default",
@@ -71,7 +72,9 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 
 @each_row("tool", TOOLS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(20, 40), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(drawn=st.data())
 def test_an_answer_keeps_its_schema(memory: Memory, tool: str, drawn: st.DataObject) -> None:
     """As structured content and as text; a host that draws is told what JSON can hold."""

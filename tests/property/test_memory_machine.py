@@ -39,7 +39,9 @@ from fallible import Dying, Killed
 from memory_model import TOKEN, Expected, ExpectedMemory, StoredText
 from thorough import examples
 
-EXAMPLES, STEPS = (int(n) for n in os.environ.get("BETHINK_MACHINE", "40x30").split("x"))
+EXAMPLES, STEPS = (
+    int(n) for n in os.environ.get("BETHINK_MACHINE", f"{examples(20, 40)}x30").split("x")
+)
 # What is wrong stays wrong: the whole file is read after so many steps, and at the end.
 CHECKED_EVERY = examples(4, 1)
 

@@ -24,6 +24,7 @@ from corpus import NOTES, NOW
 from naughty import NAUGHTY
 from rows import each_row
 from server_app import URL, Callers, make_guard, make_test_app
+from thorough import examples
 
 ERROR = Draft202012Validator(record(error=record(kind=str, message=str, remedy=str)))
 FINE = {200, 400, 403, 404, 409, 413, 415, 422}
@@ -135,7 +136,7 @@ def _utf8(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10, 25))
 @each_row(
     "number",
     range(len(TOOL_ROUTES)),

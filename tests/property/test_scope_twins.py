@@ -13,6 +13,7 @@ from bethink.ports import Record, Scope
 from bethink.retrieval.scope import rejection_reason
 from bethink.store.sqlite import SqliteStore
 from records import NOW, at, item, mention, record
+from thorough import examples
 
 NAMES = ("Ana", "Ben Ñandú", "C++", "vault B")
 KINDS = ("note", "fact")
@@ -128,7 +129,7 @@ def wrong(store: SqliteStore, where: Scope) -> list[tuple[Item, str | None]]:
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(20, 40))
 @given(
     first=st.tuples(*(records(number) for number in range(4))),
     second=records(0),

@@ -19,8 +19,9 @@ from bethink.errors import BethinkError
 from bethink.importers.intake import Tally
 from importing import import_from
 from rows import each_row
+from thorough import examples
 
-EXAMPLES = 8
+EXAMPLES = examples(4, 8)
 JUNK: tuple[Any, ...] = (
     None, 7, -1, 10**18, 1e300, True, "", " ", "\x00", "half \ud800", [], {}, ["x", 3], {"a": 1},
     "x" * 70_000, "[[a]] #b", "2026-02-30", "{", "e1a2b3c4", "c1", "root",

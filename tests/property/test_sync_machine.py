@@ -28,8 +28,11 @@ from bethink.store.sqlite import SqliteStore
 from bethink.sync import peer
 from bethink.sync.session import Syncing
 from records import at, mention, record
+from thorough import examples
 
-EXAMPLES, STEPS = (int(n) for n in os.environ.get("BETHINK_SYNC_MACHINE", "30x30").split("x"))
+EXAMPLES, STEPS = (
+    int(n) for n in os.environ.get("BETHINK_SYNC_MACHINE", f"{examples(15, 30)}x30").split("x")
+)
 NAMES = ("a", "b", "c", "low")
 LOW = 3  # the replica with a ceiling
 LOW_CEILING = 1

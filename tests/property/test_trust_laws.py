@@ -6,6 +6,7 @@ import random
 
 from bethink import Memory, Recall
 from rows import each_row
+from thorough import share
 
 PROFILES = (
     "default", "default-deep", "abmind", "linksee",
@@ -56,7 +57,7 @@ def _answers(vouched: list[str], forged: list[str], question: str) -> dict[str, 
         return {name: memory.recall(question, profile=name) for name in PROFILES}
 
 
-@each_row("seed", range(12))
+@each_row("seed", share(range(12), 1, of=3))
 def test_untrusted_memories_never_make_an_answer_surer(seed: int) -> None:
     """Adding memories of trust 0 raises no confidence and makes nothing found, in any profile."""
     chance = random.Random(seed)

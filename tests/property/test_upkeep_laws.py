@@ -18,6 +18,7 @@ from bethink.maintain.threads import FindThreads, ThreadSearch
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
+from thorough import examples
 
 ENTITIES = [f"project:{name}" for name in ("Alder", "Birch", "Cedar", "Dogwood", "Elm")]
 ENTITIES += ["ticket:FW-1", "ticket:FW-2"]
@@ -148,7 +149,7 @@ def check_threads(memory: Memory) -> None:
     assert memory.maintain(JOB, preview=True).plan.steps == ()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(6, 12)))
 def test_stored_threads_are_the_threads_of_everything(seed: int, embedder: Embedder) -> None:
     """After every run of a history, the stored threads are those that all memories form."""
     clock = FixedClock(NOW)
@@ -162,7 +163,7 @@ def test_stored_threads_are_the_threads_of_everything(seed: int, embedder: Embed
                 check_settled(JOB, memory)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(6, 12)))
 def test_insights_come_to_rest(seed: int, embedder: Embedder) -> None:
     """Whatever happened before: after runs until nothing is left, the next proposes nothing."""
     clock = FixedClock(NOW)

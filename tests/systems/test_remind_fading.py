@@ -20,6 +20,7 @@ from bethink.testing import FixedClock
 from compass import Compass
 from corpus import NOW
 from records import at, record
+from thorough import examples
 
 REMIND = load_profile("remind")
 RATE, GRACE_S, REGAIN = 0.1, 60.0, 0.3
@@ -63,7 +64,7 @@ happenings = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(60, 150))
 @given(st.integers(1, 4), happenings)
 def test_the_closed_form_is_the_loop(
     interval: int, happened: list[tuple[int, str | dict[str, float]]]
