@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from bethink.models.embed.contextual import ContextualTokens
-from bethink.models.embed.encoder import ENCODER_DATA, ContextualEmbedder, EncoderEmbedder
+from bethink.models.embed.encoder import ENCODER_DATA, EncoderEmbedder
 from bethink.ports import Embedding
 
 _LONG = 500  # characters of a question whose vectors are not worth their memory
@@ -46,16 +46,16 @@ def encoded_once() -> Iterator[None]:
     The tests of the encoder itself are not inside of this.
     """
 
+    plain_embed, plain_encode = EncoderEmbedder.embed, EncoderEmbedder._encode_text
+
     def is_default(embedder: EncoderEmbedder) -> bool:
         return type(embedder) is EncoderEmbedder and embedder._weights.parent == ENCODER_DATA
 
     def embed(self: EncoderEmbedder, texts: Sequence[str]) -> list[Embedding]:
-        return SHARED.embed(texts) if is_default(self) else ContextualEmbedder.embed(self, texts)
+        return SHARED.embed(texts) if is_default(self) else plain_embed(self, texts)
 
     def encode(self: EncoderEmbedder, text: str) -> ContextualTokens:
-        if is_default(self):
-            return SHARED._encode_text(text)
-        return ContextualEmbedder._encode_text(self, text)
+        return SHARED._encode_text(text) if is_default(self) else plain_encode(self, text)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EncoderEmbedder, "embed", embed)
