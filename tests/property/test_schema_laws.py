@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from bethink.core.characters import find_unstorable
 from bethink.core.json_schema import (
     SchemaViolation,
-    check_schema,
     validate,
     with_counts,
     without_limits,
@@ -81,7 +80,6 @@ def test_what_keeps_a_schema_passes(data):
     schema = data.draw(schemas())
     value = data.draw(values(schema))
 
-    check_schema(schema)
     validate(value, schema)
     validate(value, without_limits(schema))
     if isinstance(value, dict):
@@ -175,26 +173,6 @@ def test_any_text_gives_an_object_or_a_misfit(text):
 
 
 @each_row(
-    "schema",
-    [
-        None, [], {}, {"type": "null"}, {"type": ["string", "null"]}, {"type": "string", "pattern": "a"},
-        {"type": "object"}, {"type": "object", "properties": {}},
-        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
-        {"type": "object", "properties": {"a": {"type": "string"}}, "required": [],
-         "additionalProperties": False},
-        {"type": "array"}, {"type": "array", "items": {"type": "any"}},
-        {"type": "integer", "maximum": "others"}, {"type": "integer", "maximum": True},
-        {"type": "boolean", "minimum": 1},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_schema_of_another_kind_is_refused(schema):
-    """What is not understood would not be checked."""
-    with pytest.raises(SchemaViolation):
-        check_schema(schema, ["memories"])
-
-
-@each_row(
     ("value", "schema", "why"),
     [
         ("a\ud800", {"type": "string"}, "character that cannot be stored"),
@@ -218,7 +196,6 @@ def test_a_bound_may_be_how_many_there_are():
     """An answer can point only at what was shown."""
     number = {"type": "integer", "minimum": 1, "maximum": "memories"}
     schema = {"type": "array", "items": number, "maxItems": 9}
-    check_schema(schema, ["memories"])
 
     validate([1, 3], with_counts(schema, {"memories": 3}))
     for count, wrong in ((3, [4]), (0, [1]), (3, [0])):
