@@ -19,6 +19,7 @@ from bethink.ingest.deduplication import shingles_of
 from bethink.ingest.files import read_drafts
 from bethink.ingest.pipeline import remember
 from bethink.model import Draft
+from bethink.models.name_model import name_model
 from bethink.store.sqlite import SqliteStore
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -57,7 +58,7 @@ def test_a_draft_is_admitted_or_refused(text, about):
 def test_every_memory_is_stored_once_and_comes_back(texts):
     """One item for each way of folding, its text as it first came; again: nothing new."""
     store = SqliteStore.open(None, space="laws")
-    ctx = WriteContext(store, None, NOW, "tester", IdGenerator())
+    ctx = WriteContext(store, None, NOW, "tester", IdGenerator(), find_names=name_model.find)
 
     answers = remember([Draft(text) for text in texts], ctx)
     again = remember([Draft(text) for text in texts], ctx)
@@ -82,7 +83,7 @@ def test_every_memory_is_stored_once_and_comes_back(texts):
 def test_conversations_are_numbered_without_gaps(turns, size):
     """However the turns are cut into batches."""
     store = SqliteStore.open(None, space="laws")
-    ctx = WriteContext(store, None, NOW, "tester", IdGenerator())
+    ctx = WriteContext(store, None, NOW, "tester", IdGenerator(), find_names=name_model.find)
     drafts = [Draft(text, session=session) for text, session in turns]
 
     answers = [

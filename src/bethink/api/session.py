@@ -43,7 +43,7 @@ from bethink.store.url import is_server
 if TYPE_CHECKING:
     from bethink.ingest.admission import WriteContext
     from bethink.maintain.job import JobContext
-    from bethink.ports import PairVerdict
+    from bethink.ports import FoundName, PairVerdict
 
 
 NOTE_ID_PREFIX = "note:"
@@ -58,6 +58,12 @@ def _judge_pairs(pairs: Sequence[tuple[str, str]]) -> Sequence[PairVerdict]:
     from bethink.models.update_model import update_model  # start-up time: NumPy
 
     return update_model.judge(pairs)
+
+
+def _find_names(text: str) -> Sequence[FoundName]:
+    from bethink.models.name_model import name_model  # start-up time: NumPy
+
+    return name_model.find(text)
 
 
 def _leaving_limit(live: int, share: float | None) -> int:
@@ -437,7 +443,7 @@ class Session:
         return JobContext(
             self.store, self.embedder, now,
             limit=_leaving_limit(self.store.admin.count(), share),
-            model=self.llm, judge=_judge_pairs,
+            model=self.llm, judge=_judge_pairs, find_names=_find_names,
             notes_dir=self._notes_target(), notes_trust=self.settings.notes_trust,
             filters=make_filters({"max_classification": 3, **where}, now),
             shown=self.settings.max_classification, min_age_days=min_age_days,
@@ -451,7 +457,7 @@ class Session:
         actor, now = self.settings.actor, self.clock()
         return WriteContext(
             self.store, self.embedder, now, actor, make_id, relating=relating, room=self.room,
-            judge=_judge_pairs if self.judging else None,
+            judge=_judge_pairs if self.judging else None, find_names=_find_names,
             personal_numbers=self.settings.personal_numbers,
             review=self.settings.review if review else None,
         )  # fmt: skip

@@ -37,7 +37,7 @@ from bethink.model import (
 from bethink.model.anchor import MAX_ANCHORS, parse_anchor
 from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.model.item import user_of
-from bethink.ports import Embedder, Embedding, JudgePairs, Store
+from bethink.ports import Embedder, Embedding, FindNames, JudgePairs, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class WriteContext:
     searches for memories of nearly the same meaning, which takes longer. ``vectors`` are
     those of drafts that need no model, by the draft's id. ``read`` are memories as they were
     read just now, so that what a draft derives from is not read again. ``judge`` says what a
-    newer memory does to an older one. ``personal_numbers`` is the setting of that name.
+    newer memory does to an older one, ``find_names`` what a text names; without it only the form
+    of words tells names. ``personal_numbers`` is the setting of that name.
     ``review`` says by source class what becomes of a draft: accept, worth or wait. ``room`` is
     held while so many new memories are stored; it raises Refused where they are too many.
     """
@@ -63,6 +64,7 @@ class WriteContext:
     vectors: Mapping[str, Embedding] | None = None
     read: Mapping[str, Item] | None = None
     judge: JudgePairs | None = None
+    find_names: FindNames | None = None
     personal_numbers: str = "captured"
     review: Mapping[str, str] | None = None
     room: Callable[[int], AbstractContextManager[object]] = nullcontext

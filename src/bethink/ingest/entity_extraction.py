@@ -1,18 +1,18 @@
-"""Extract entities from text by rules: people, files, tools, tickets, identifiers."""
+"""Extract entities from text: names by a model; files, tickets, identifiers by their form."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.speakers import ROLES
 from bethink.core.words import fold
-from bethink.lang.words import CALENDAR_WORDS, is_ordinary, load_words, parse_mapping, stop_words
+from bethink.lang.words import is_ordinary, load_words
 from bethink.model import Draft, Entity
-from bethink.ports import Mention
+from bethink.ports import FindNames, FoundName, Mention
 
 _DATA: dict[str, str] = load_words("entities")
 
@@ -22,26 +22,19 @@ def _words(name: str) -> frozenset[str]:
 
 
 # lang/data/entities.toml documents each list.
-GIVEN_NAMES = _words("given_names")
 PERSON_TITLES = _words("person_titles")
 PERSON_LABELS = _words("person_labels")
 NAME_LABELS = PERSON_LABELS | _words("other_labels")
-BEFORE_PERSON = _words("before_person") | {f"{label}:" for label in PERSON_LABELS}
-AFTER_PERSON = _words("after_person")
-AFTER_NAME = AFTER_PERSON | _words("after_name")
-NAME_CONNECTORS = _words("name_connectors")
-KIND_BY_PRECEDING_WORD = parse_mapping(_DATA["kind_by_preceding_word"])
 COMMON_ACRONYMS = _words("common_acronyms")
 
 MAX_ENTITIES = 12
 ENTITY_KINDS = frozenset(
     {"person", "project", "tool", "file", "function", "class", "identifier", "ticket", "host"}
-    | {"module", "subject", "concept", "topic", "company", "other"}
+    | {"module", "subject", "concept", "topic", "company", "place", "other"}
 )
 _MAX_WORD_CHARACTERS = 120
-_MAX_NAME_WORDS = 4  # words
-_VERB_ENDS = frozenset("sdteaoóé")
-_FIRST_CONFIDENCE = 0.6  # every sentence begins with a capital
+# Names without a capital must be surer: most such words are none. Chosen on lines kept back.
+_MIN_PROBABILITY, _MIN_LOWER_PROBABILITY = 0.8, 0.97
 _CODE_KINDS = frozenset({"identifier", "class", "function", "tool", "module", "project", "file"})
 _SEARCHED_CHARACTERS = 20_000  # characters: twelve entities are found long before
 
@@ -69,24 +62,15 @@ _FORMS = (
     ("tool", lazy_pattern(_CAMEL_CASE)),
 )  # fmt: skip
 _CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORDS = lazy_pattern(r"\S+")
 _VERSION = lazy_pattern(r"v?\d+(\.\d+)+[\w.+-]{0,20}")
-_LOWERCASE_WORD = lazy_pattern(r"[a-z]+(?:['’-][a-z]+)*[.,;:!?)]*")
-# "I'm" and "We’ve" are no names, "O'Brien" is one.
-_NAME = lazy_pattern(r"[^\W\d_]+(?:(?:[-.]|['’](?!(?:m|d|t|ve|re|ll)$))[^\W\d_]+)*")
 _KEYED = lazy_pattern(r"(.*\S)\s+<([^<>\s]{1,200})>", re.DOTALL)  # name <key>
-_QUOTES = '"“”„«»‘’'
 SENTENCE_ENDS = (".", "!", "?", ":", "…")
 _OPENING_PUNCTUATION = "\"'`([{<*“‘«_"
 _CLOSING_PUNCTUATION = "\"'`.,;:!?)]}>*”’»…"
 
 
-class TextWord(NamedTuple):
-    """A word without its punctuation; ``first`` in a sentence, ``last`` before a pause."""
-
-    text: str
-    first: bool
-    last: bool
-    is_code: bool
+_Span = tuple[int, int]
 
 
 class ExtractedName(NamedTuple):
@@ -97,10 +81,12 @@ class ExtractedName(NamedTuple):
     confidence: float
 
 
-def extract_mentions(draft: Draft, stored: Sequence[Entity] = ()) -> tuple[Mention, ...]:
+def extract_mentions(
+    draft: Draft, stored: Sequence[Entity] = (), find: FindNames | None = None
+) -> tuple[Mention, ...]:
     """Return the entities that a draft mentions, at most twelve, in text order.
 
-    ``stored`` are entities that the text may name.
+    ``stored`` are entities that the text may name; ``find`` is the model of names.
     """
     entities_by_key: dict[str, Entity] = {}
     for known in stored:
@@ -108,7 +94,7 @@ def extract_mentions(draft: Draft, stored: Sequence[Entity] = ()) -> tuple[Menti
             entities_by_key.setdefault(entity_key(name), known)
     _add_keyed_entities(draft.entities, entities_by_key)
     found: dict[str, Mention] = {}
-    for name, kind, confidence in _all_names(draft, stored, entities_by_key):
+    for name, kind, confidence in _all_names(draft, stored, find):
         key = entity_key(name)
         entity = entities_by_key.get(key)
         forms = code_spellings(name) if entity is None and kind in _CODE_KINDS else ()
@@ -179,90 +165,92 @@ def parse_entity(text: str) -> ExtractedName:
 
 
 def _all_names(
-    draft: Draft, stored: Iterable[Entity], known: Container[str]
+    draft: Draft, stored: Iterable[Entity], find: FindNames | None
 ) -> Iterator[ExtractedName]:
     yield from map(parse_entity, draft.entities)
     if draft.speaker and draft.speaker.casefold() not in ROLES:
         yield ExtractedName(" ".join(draft.speaker.split()), "person", 1.0)
     yield from find_known_names(draft.text, stored)
-    yield from extract_names(draft.text[:_SEARCHED_CHARACTERS], draft.language, known)
+    yield from extract_names(draft.text[:_SEARCHED_CHARACTERS], find)
 
 
-def extract_names(
-    text: str, language: str | None = None, known: Container[str] = ()
-) -> Iterator[ExtractedName]:
-    """Yield the names found in a text, in order, possibly repeated; ``known`` has keys of names."""
-    # In a text with more words that only German has every noun has a capital.
-    lower, german, english = set(text.lower().split()), stop_words("de"), stop_words("en")
-    is_german = language == "de" or len((lower & german) - english) > len(
-        (lower & english) - german
-    )
-    for line in text.splitlines():
-        words = line.split()
-        end = 0
-        for i, raw in enumerate(words):
-            # Fast path: a word in lower case is no name.
-            if i < end or (raw.islower() and (raw.isalpha() or _LOWERCASE_WORD.fullmatch(raw))):
-                continue
-            word = _word_at(words, i)
-            if word is None:
-                continue
-            name = _name_by_shape(word) or _name_by_version(word, words, i)
-            if name is None:
-                end, name = _read_proper_name(words, i, known)
-            may_be_noun = name and name.kind == "other" and name.confidence > _FIRST_CONFIDENCE
-            if name and not (may_be_noun and " " not in name.name and is_german):
-                yield name
+def extract_names(text: str, find: FindNames | None) -> list[ExtractedName]:
+    """Return the names found in a text, in order, possibly repeated.
 
-
-def _word_at(words: Sequence[str], i: int) -> TextWord | None:
-    """Return the word at a position; None for a label, a sign or past the line's end.
-
-    "Decision:" is a label; "FW-12:" is a ticket.
+    The form of a word tells files, identifiers, addresses and tickets; ``find`` finds the
+    names that only a reader knows, of people, companies, products, projects and places.
     """
-    if not 0 <= i < len(words):
-        return None
-    raw = words[i]
-    first = i == 0 or words[i - 1].endswith(SENTENCE_ENDS)
-    if raw.isalpha():
-        return TextWord(raw, first, False, False)
+    found = dict(_names_by_form(text))
+    for span, name in _names_by_reading(text, find(text)) if find else ():
+        inside = [place for place in found if place[0] < span[1] and place[1] > span[0]]
+        # Of "GitHub" the form only tells that it is a name.
+        if all(found[place].kind in ("tool", "topic") for place in inside):
+            for place in inside:
+                del found[place]
+            found[span] = name
+    return [found[span] for span in sorted(found)]
+
+
+def _names_by_form(text: str) -> Iterator[tuple[_Span, ExtractedName]]:
+    """Yield where a name is that a word's own form or the version after it tells."""
+    before: re.Match[str] | None = None
+    for raw in _WORDS.finditer(text):
+        if raw[0].islower() and raw[0].isalpha():
+            before = raw  # most words
+            continue
+        word = _strip_punctuation(raw[0])
+        version = before and _VERSION.fullmatch(word)
+        if before and version and _is_versioned(before[0], word):
+            yield before.span(), ExtractedName(before[0], "tool", 0.9)
+        elif 1 < len(word) <= _MAX_WORD_CHARACTERS:
+            kind = _kind_by_form(word)
+            if kind is None and raw[0].startswith("`") and word.isidentifier():
+                kind = "identifier"
+            if kind:
+                begin = raw.start() + raw[0].find(word)
+                yield (begin, begin + len(word)), ExtractedName(_strip_name(word, kind), kind, 0.9)
+        before = raw
+
+
+def _strip_punctuation(raw: str) -> str:
+    """Return a word without the punctuation around it; a path begins with its own."""
     bare = raw.lstrip(_OPENING_PUNCTUATION)
-    text = bare.rstrip(_CLOSING_PUNCTUATION)
     if raw.startswith(("__", "/", "~/", "./", "../")) or bare.startswith("."):
-        text = raw.rstrip(_CLOSING_PUNCTUATION)
         bare = raw
-    ending = bare[len(text) :]
-    if "(" in text and ")" in ending:
-        text += ")"
-    is_label = ending.startswith(":") and (
-        text.lower() in NAME_LABELS or (first and (text.isupper() or is_ordinary(text)))
-    )
-    if not text or (is_label and not _TICKET.fullmatch(text)):
-        return None
-    return TextWord(text, first, bool(ending), raw.startswith("`"))
+    word = bare.rstrip(_CLOSING_PUNCTUATION)
+    return word + ")" if "(" in word and ")" in bare[len(word) :] else word
 
 
-def _name_by_shape(word: TextWord) -> ExtractedName | None:
-    """Recognise a name by the shape of a single word."""
-    text = word.text
-    if len(text) > _MAX_WORD_CHARACTERS or len(text) < 2:
-        return None
-    kind = _kind_by_form(text)
-    if kind is None and word.is_code and text.isidentifier():
-        kind = "identifier"
-    return ExtractedName(_strip_name(text, kind), kind, 0.9) if kind else None
+def _is_versioned(name: str, version: str) -> bool:
+    """Tell whether a tool's version follows its name; lower case needs a full 1.2.3."""
+    is_clear = name[:1].isupper() or version.count(".") > 1
+    return is_clear and name.isalpha() and not is_ordinary(name)
 
 
-def _name_by_version(word: TextWord, words: Sequence[str], i: int) -> ExtractedName | None:
-    """Recognise a tool by the version after its name; lower case needs a full 1.2.3."""
-    if i and word.text.count(".") > 1 and _VERSION.fullmatch(word.text):
-        name = words[i - 1]
-        is_lowercase = name.isalpha() and name.islower() and not is_ordinary(name)
-        return ExtractedName(name, "tool", 0.8) if is_lowercase else None
-    if i + 1 == len(words) or not word.text.isalpha() or is_ordinary(word.text):
-        return None
-    version = _VERSION.fullmatch(words[i + 1].strip(_OPENING_PUNCTUATION + _CLOSING_PUNCTUATION))
-    return ExtractedName(word.text, "tool", 0.9) if version else None
+def _names_by_reading(
+    text: str, names: Iterable[FoundName]
+) -> Iterator[tuple[_Span, ExtractedName]]:
+    """Yield the names that are sure enough; what is a symbol its form tells better."""
+    for begin, end, kind, probability in names:
+        name = " ".join(text[begin:end].split())
+        is_lower = name.islower()
+        limit = _MIN_LOWER_PROBABILITY if is_lower else _MIN_PROBABILITY
+        if probability < limit or (is_lower and not name.replace(" ", "").isalpha()):
+            continue
+        words = name.split()
+        while words and _only_describes(words[0], kind, is_last=len(words) == 1):
+            del words[0]
+        if words and text.startswith(":", end) and words[-1].lower() in NAME_LABELS:
+            del words[-1]  # "Owner: Ana Role: Backend"
+        if words and kind != "symbol":
+            yield (begin, end), ExtractedName(" ".join(words), kind, round(probability, 2))
+
+
+def _only_describes(word: str, kind: str, *, is_last: bool) -> bool:
+    """Tell whether a word is a title ("Dr.") or a noun before the name ("project Falcon")."""
+    if kind == "person" and word.lower().rstrip(".") in PERSON_TITLES:
+        return True
+    return not is_last and len(word) > 3 and word.islower() and is_ordinary(word)
 
 
 def _strip_name(text: str, kind: str) -> str:
@@ -272,7 +260,8 @@ def _strip_name(text: str, kind: str) -> str:
     if kind == "function":
         return text.partition("(")[0]
     if kind in ("person", "topic"):
-        return text.lstrip("@#")
+        bare = text.lstrip("@#")
+        return bare.removesuffix("s") if bare[:-1].isupper() else bare
     return text
 
 
@@ -282,85 +271,12 @@ def _kind_by_form(text: str) -> str | None:
     if "://" in text:
         host = _strip_name(text, "host")
         return "host" if "." in host and not host.replace(".", "").isdigit() else None
-    return next((kind for kind, form in _FORMS if form.fullmatch(text)), None)
-
-
-def _read_proper_name(
-    words: Sequence[str], start: int, known: Container[str]
-) -> tuple[int, ExtractedName | None]:
-    """Read a run of capitalised words; return where to continue and the name."""
-    run = _read_run(words, start)
-    end = start + len(run)
-    if not run:
-        return start + 1, None
-    last, ends_phrase = words[end - 1], run[-1].last
-    quoted = words[start][0] in _QUOTES and last.rstrip(".,;:!?")[-1] in _QUOTES
-    cues: list[str] = []
-    if entity_key(_join(run)) not in known and not quoted:
-        run, cues = _trim_name_run(run, known)
-    cues += [words[start - 1].lower()] if start else []
-    after = "" if ends_phrase else " ".join(words[end : end + 1]).lower()
-    after = after.rstrip(_CLOSING_PUNCTUATION)
-    kind = next((KIND_BY_PRECEDING_WORD[cue] for cue in cues if cue in KIND_BY_PRECEDING_WORD), "")
-    if not kind and (not BEFORE_PERSON.isdisjoint(cues) or after in AFTER_PERSON):
-        kind = "person"
-    stops = stop_words("en", "de", "fr", "es", "it", "nl", "pt")
-    # A verb is rather said of a name: "wants", "moved", "hat", "dejó".
-    is_verb = after in AFTER_NAME or (after[-1:] in _VERB_ENDS and after not in stops)
-    opens = last.endswith((":", "'s", "’s")) or (after.islower() and is_verb)
-    is_title = quoted and (len(run) > 1 or run[0].text.lower() not in stops)
-    return end, _classify_name(run, kind, is_title=is_title, opens=opens) if run else None
-
-
-def _read_run(words: Sequence[str], start: int) -> list[TextWord]:
-    """Read capitalised words and what connects them: "Lord of the Rings", "Harris & Sons"."""
-    run: list[TextWord] = []
-    between: list[TextWord] = []
-    while len(run) < _MAX_NAME_WORDS and (word := _word_at(words, start + len(run) + len(between))):
-        if word.text[0].isupper() and len(word.text) > 1 and _NAME.fullmatch(word.text):
-            run, between = [*run, *between, word], []
-            if word.last or word.text.endswith(("'s", "’s")):
-                break
-        elif run and word.text in NAME_CONNECTORS and not run[-1].text[1:2].isupper():
-            between.append(word)
-        else:
-            break
-    return run
-
-
-def _join(run: Iterable[TextWord]) -> str:
-    return " ".join(word.text.removesuffix("'s").removesuffix("’s") for word in run)
-
-
-def _trim_name_run(run: list[TextWord], known: Container[str]) -> tuple[list[TextWord], list[str]]:
-    """Strip an ordinary first word, titles and days from a run; also return what was stripped."""
-    cues: list[str] = []
-    while run:
-        word = run[0].text.lower().rstrip(".")
-        opens = run[0].first and (is_ordinary(word) or entity_key(_join(run[1:])) in known)
-        stripped = word in PERSON_TITLES or word in CALENDAR_WORDS or run[0].text in NAME_CONNECTORS
-        if not stripped and (cues or not opens):
-            break
-        cues.append("met" if word in PERSON_TITLES else word)  # a title is as good as "met"
-        run = run[1:]
-    return run, cues
-
-
-def _classify_name(
-    run: Sequence[TextWord], kind: str, *, is_title: bool, opens: bool
-) -> ExtractedName | None:
-    """Return the name that a run is, if it is one; ``opens``: a sentence may begin with it."""
-    name, single, first = _join(run), len(run) == 1, run[0].first
-    ordinary = not is_title and all(map(is_ordinary, name.split()))
-    acronym = name.removesuffix("s")
-    if acronym.isupper() and (single or ordinary):
-        is_topic = acronym.isalpha() and acronym.lower() not in COMMON_ACRONYMS and not ordinary
-        return ExtractedName(acronym, "topic", 0.6) if is_topic and 2 < len(acronym) < 9 else None
-    if kind or name.split()[0].lower() in GIVEN_NAMES:
-        return ExtractedName(name, kind or "person", 0.8)
-    if single and (ordinary or (first and not (opens or is_title))):
-        return None
-    return ExtractedName(name, "other", _FIRST_CONFIDENCE if first else 0.8)
+    kind = next((kind for kind, form in _FORMS if form.fullmatch(text)), None)
+    acronym = text.removesuffix("s")
+    is_acronym = acronym.isalpha() and acronym.isupper() and 2 < len(acronym) < 9
+    if kind or not is_acronym or acronym.lower() in COMMON_ACRONYMS or is_ordinary(acronym):
+        return kind
+    return "topic"
 
 
 def find_known_names(text: str, entities: Iterable[Entity]) -> Iterator[ExtractedName]:

@@ -163,7 +163,7 @@ def build_record(
     """Build the record of one new memory."""
     prepared = compared.prepared
     draft = prepared.draft
-    mentions = extract_mentions(draft, batch.known_to(prepared))
+    mentions = extract_mentions(draft, batch.known_to(prepared), ctx.find_names)
     batch.add_named(mentions, draft.classification)
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(prepared, mentions, times, batch, ctx)

@@ -272,7 +272,7 @@ def _explicit_entities(item: Item, draft: Draft, text: str, ctx: WriteContext) -
     """
     bare = draft._replace(entities=())
     (known,) = find_known_entities([bare], ctx)
-    extracted = {mention.entity.id for mention in extract_mentions(bare, known)}
+    extracted = {mention.entity.id for mention in extract_mentions(bare, known, ctx.find_names)}
     return tuple(
         entity
         for entity in item.entities
@@ -302,7 +302,7 @@ def _store_revision(
     item: Item, prepared: PreparedDraft, *, pinned: bool | None, ctx: WriteContext
 ) -> Item:
     draft = prepared.draft
-    mentions = extract_mentions(draft, find_known_entities([draft], ctx)[0])
+    mentions = extract_mentions(draft, find_known_entities([draft], ctx)[0], ctx.find_names)
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     batch = BatchContext(parent_trust=trust_by_id(parent_ids(draft), ctx))
     rebuilt = make_item(prepared, mentions, times, batch, ctx)

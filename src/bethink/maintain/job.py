@@ -19,7 +19,16 @@ from bethink.core.words import word_set
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
 from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status
-from bethink.ports import Budget, Embedder, JudgePairs, LanguageModel, Scope, Store, Usage
+from bethink.ports import (
+    Budget,
+    Embedder,
+    FindNames,
+    JudgePairs,
+    LanguageModel,
+    Scope,
+    Store,
+    Usage,
+)
 from bethink.retrieval.heat import UseCounts, heat
 from bethink.retrieval.provenance import mark_outdated
 
@@ -46,6 +55,7 @@ class JobContext:
     limit: int
     model: LanguageModel | None = None
     judge: JudgePairs | None = None
+    find_names: FindNames | None = None
     budget: Budget = field(default_factory=Budget)
     notes_dir: Path | None = None
     notes_trust: int = 1
@@ -64,7 +74,7 @@ class JobContext:
     def write_context(self) -> WriteContext:
         """Build the context for the write pipeline, with maintenance as the actor."""
         parts = self.store, self.embedder, self.now, ACTOR, self.make_id
-        return WriteContext(*parts, deriving=True, judge=self.judge)
+        return WriteContext(*parts, deriving=True, judge=self.judge, find_names=self.find_names)
 
 
 class Action(Protocol):

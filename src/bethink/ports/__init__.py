@@ -14,6 +14,8 @@ from bethink.ports.models import (
     BudgetSpent,
     Embedder,
     Embedding,
+    FindNames,
+    FoundName,
     JudgePairs,
     LanguageModel,
     LateInteraction,

@@ -35,6 +35,19 @@ class PairVerdict(NamedTuple):
 JudgePairs = Callable[[Sequence[tuple[str, str]]], Sequence[PairVerdict]]
 
 
+class FoundName(NamedTuple):
+    """A name in a text: where it begins and ends, its kind, how probable it is one."""
+
+    begin: int
+    end: int
+    kind: str
+    probability: float
+
+
+# Finds the names of a text, in order.
+FindNames = Callable[[str], Sequence[FoundName]]
+
+
 class Embedding(NamedTuple):
     """A unit vector of the whole text and, for late interaction, its tokens.
 

@@ -224,5 +224,5 @@ def test_times_of_the_kept_entity_are_right_when_a_revision_names_it_itself(memo
     memory.session.clock.forward(days=1)
     memory.update(called.id, text="Call @atorres today")
 
-    assert memory.get(called.id).entities == ("other:cara lind",)
+    assert memory.get(called.id).entities == ("person:cara lind",)
     assert [found for found in memory.doctor() if not found.ok] == []

@@ -95,6 +95,6 @@ def test_a_batch_mentions_what_its_memories_would_one_by_one(memory: Memory) -> 
     batch = [memory.get(one.id).entities for one in memory.remember_many(drafts)]
 
     assert batch == single
-    assert "other:kestrel" in batch[1]
-    assert "other:osprey" not in batch[5]
-    assert "other:osprey" in batch[6]
+    assert "project:kestrel" in batch[1]
+    assert "person:osprey" not in batch[5]
+    assert "person:osprey" in batch[6]

@@ -63,12 +63,12 @@ def test_what_is_borne_out_becomes_entities_a_slot_and_edges(opened):
 
     (item,) = memory.extract(item_id)
 
-    assert {"person:marit", "other:skagen"} <= set(item.entities)
+    assert {"person:marit", "place:skagen"} <= set(item.entities)
     assert (item.subject, item.attribute) == ("harbour control", "location")
     assert item.metadata["fact"]["value"] == "skagen"
     edges = memory.store.graph.links_of(["person:marit"], ["works_on"], incoming=False)
     assert [(e.dst.id, e.source, e.context, e.confidence) for e in edges] == [
-        ("other:skagen", "model", item_id, 0.8)
+        ("place:skagen", "model", item_id, 0.8)
     ]
     mentions = memory.store.graph.links_of([item_id], ["mentions"], incoming=False)
     assert ("person:marit", "model") in {(link.dst.id, link.source) for link in mentions}

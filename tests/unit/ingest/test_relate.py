@@ -18,6 +18,7 @@ from bethink.ingest.pipeline import remember
 from bethink.lang.words import load_words
 from bethink.model import Draft, Remembered
 from bethink.models.embed.hashing import HashEmbedder
+from bethink.models.name_model import name_model
 from bethink.models.update_model import update_model
 from bethink.ports import Embedding, PairVerdict
 from bethink.store.sqlite import SqliteStore
@@ -29,7 +30,9 @@ NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 @pytest.fixture
 def ctx() -> Iterator[WriteContext]:
     store = SqliteStore.open(None, space="t")
-    yield WriteContext(store, HashEmbedder(), NOW, "tester", IdGenerator())
+    yield WriteContext(
+        store, HashEmbedder(), NOW, "tester", IdGenerator(), find_names=name_model.find
+    )
     store.close()
 
 

@@ -18,6 +18,7 @@ from bethink.ingest.deduplication import shingles_of
 from bethink.ingest.pipeline import remember, remember_each
 from bethink.model import Draft, Filters, Item, Remembered
 from bethink.models.embed.hashing import HashEmbedder
+from bethink.models.name_model import name_model
 from bethink.ports import Scope, TextSearch
 from bethink.store.sqlite import SqliteStore
 from fallible import Down, overtaken
@@ -32,7 +33,7 @@ DAY = timedelta(days=1)
 @pytest.fixture
 def ctx() -> Iterator[WriteContext]:
     store = SqliteStore.open(None, space="t")
-    yield WriteContext(store, None, NOW, "tester", IdGenerator())
+    yield WriteContext(store, None, NOW, "tester", IdGenerator(), find_names=name_model.find)
     store.close()
 
 
@@ -448,7 +449,7 @@ def test_entities_are_one_across_memories(ctx):
 def test_a_model_that_is_down_refuses_nothing(ctx):
     """The memory is stored, and the answer says what is pending."""
     answer = one(
-        WriteContext(ctx.store, Down(), NOW, "tester", IdGenerator()),
+        WriteContext(ctx.store, Down(), NOW, "tester", IdGenerator(), find_names=name_model.find),
         "The deploy key lives in vault B",
     )
 
@@ -464,7 +465,11 @@ def test_a_quicker_writer_has_the_answer(ctx, key, status):
     quicker: list[Remembered] = []
     late = overtaken(ctx.store, lambda: quicker.append(one(ctx, text, key=key)))
 
-    answer = one(WriteContext(late, None, NOW, "tester", IdGenerator()), text, key=key)
+    answer = one(
+        WriteContext(late, None, NOW, "tester", IdGenerator(), find_names=name_model.find),
+        text,
+        key=key,
+    )
 
     assert (answer.status, answer.id) == (status, quicker[0].id)
     assert [c.kind for c in answer.collisions] == (["exact"] if status == "duplicate" else [])
@@ -473,7 +478,9 @@ def test_a_quicker_writer_has_the_answer(ctx, key, status):
 
 def test_the_same_meaning_counts_where_words_differ_a_little(ctx):
     """Judged by the vectors of those that share most of their words."""
-    writing = WriteContext(ctx.store, HashEmbedder(), NOW, "tester", IdGenerator())
+    writing = WriteContext(
+        ctx.store, HashEmbedder(), NOW, "tester", IdGenerator(), find_names=name_model.find
+    )
     words = [f"{first}{second}en" for first in "bdfgkl" for second in "aeiou"]
     swapped = list(words)
     for i in (4, 12, 20, 26):
@@ -491,7 +498,9 @@ def test_the_same_meaning_counts_where_words_differ_a_little(ctx):
 def test_vectors_are_stored_with_their_model(ctx):
     """One embedding a memory, of the text as it is spoken."""
     embedder = HashEmbedder()
-    writing = WriteContext(ctx.store, embedder, NOW, "tester", IdGenerator())
+    writing = WriteContext(
+        ctx.store, embedder, NOW, "tester", IdGenerator(), find_names=name_model.find
+    )
 
     answer = one(writing, "The deploy key lives in vault B")
 

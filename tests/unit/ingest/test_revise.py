@@ -15,6 +15,7 @@ from bethink.ingest.pipeline import remember
 from bethink.ingest.revision import revise
 from bethink.model import Draft, Item
 from bethink.models.embed.hashing import HashEmbedder
+from bethink.models.name_model import name_model
 from bethink.store.sqlite import SqliteStore
 from fallible import Down
 from rows import each_row
@@ -26,7 +27,7 @@ LATER = NOW + timedelta(days=1)
 @pytest.fixture
 def ctx() -> Iterator[WriteContext]:
     store = SqliteStore.open(None, space="t")
-    yield WriteContext(store, None, NOW, "tester", IdGenerator())
+    yield WriteContext(store, None, NOW, "tester", IdGenerator(), find_names=name_model.find)
     store.close()
 
 
@@ -38,7 +39,9 @@ def made(
 
 
 def later(ctx: WriteContext) -> WriteContext:
-    return WriteContext(ctx.store, ctx.embedder, LATER, "editor", ctx.make_id)
+    return WriteContext(
+        ctx.store, ctx.embedder, LATER, "editor", ctx.make_id, find_names=name_model.find
+    )
 
 
 def test_the_id_stays_and_the_old_words_stay_in_history(ctx):
@@ -135,7 +138,9 @@ def test_an_episode_gets_a_new_caption_with_its_text(ctx):
 def test_new_words_get_a_new_vector(ctx):
     """Of the same model."""
     embedder = HashEmbedder()
-    writing = WriteContext(ctx.store, embedder, NOW, "tester", IdGenerator())
+    writing = WriteContext(
+        ctx.store, embedder, NOW, "tester", IdGenerator(), find_names=name_model.find
+    )
     item = made(writing)
 
     revise(item, {"text": "Quite another sentence about whales"}, later(writing))
@@ -150,7 +155,9 @@ def test_a_model_that_is_down_refuses_no_change(ctx):
     item = made(ctx)
 
     revised = revise(
-        item, {"text": "New words"}, WriteContext(ctx.store, Down(), NOW, "t", IdGenerator())
+        item,
+        {"text": "New words"},
+        WriteContext(ctx.store, Down(), NOW, "t", IdGenerator(), find_names=name_model.find),
     )
 
     assert revised.text == "New words"

@@ -239,7 +239,7 @@ def test_links_between_entities_belong_to_the_memory_that_states_them(tmp_path: 
         first, last = (
             memory.remember(f"Ylva owns the Kestrel plan {where}").id for where in ("here", "there")
         )
-        memory.link("person:ylva", "knows", "other:kestrel", context="since May")
+        memory.link("person:ylva", "knows", "project:kestrel", context="since May")
         seen = {entity.id: entity for entity in memory.store.graph.entities()}
     bring_back(path, 6)
     db = apsw.Connection(str(path))

@@ -133,13 +133,13 @@ def test_a_neighbourhood_has_links_and_mentions(
         memory,
         tmp_path,
         ("GET", "/v1/graph", {"node": ids[0]}),
-        ("GET", "/v1/graph", {"node": "other:mara"}),
+        ("GET", "/v1/graph", {"node": "person:mara"}),
         ("GET", "/v1/graph", {"node": ids[0], "limit": 2}),
     )
 
     types = {(edge["from"], edge["to"]): edge["type"] for edge in around["edges"]}
     assert types[ids[0], ids[1]] == "implies"
-    assert types[ids[0], "other:mara"] == "mentions"
+    assert types[ids[0], "person:mara"] == "mentions"
     assert ids[0] in {node["id"] for node in of_mara["nodes"]}
     assert (len(small["nodes"]), small["more"]) == (2, True)
 
