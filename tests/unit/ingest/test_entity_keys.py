@@ -84,9 +84,9 @@ def test_a_batch_mentions_what_its_memories_would_one_by_one(memory: Memory) -> 
         ("In June it rained. Kestrel flew", 1),
         ("We asked Kestrel about parse_tree()", 0),
         ("parseTree is slow; Kestrel broke it", 1),
-        ("We hid the Osprey in Molde", 3),
-        ("In May it snowed. Osprey! Kestrel flew", 2),
-        ("In May it snowed. Osprey! It flew on", 3),
+        ("We hid Tempo in Molde", 3),
+        ("In May it snowed. Tempo! Kestrel flew", 2),
+        ("In May it snowed. Tempo! It flew on", 3),
     )
     drafts = [{"text": text, "classification": level} for text, level in told]
     with Memory.open(":memory:", embedder="none", clock=memory.session.clock) as other:
@@ -96,5 +96,5 @@ def test_a_batch_mentions_what_its_memories_would_one_by_one(memory: Memory) -> 
 
     assert batch == single
     assert "project:kestrel" in batch[1]
-    assert "person:osprey" not in batch[5]
-    assert "person:osprey" in batch[6]
+    assert "tool:tempo" not in batch[5]
+    assert "tool:tempo" in batch[6]
