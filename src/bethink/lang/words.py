@@ -48,13 +48,18 @@ def stop_words(*languages: str) -> frozenset[str]:
     return frozenset().union(*(word_set_of(code, "stop_words", "search") for code in languages))
 
 
-def parse_rules(lines: str) -> dict[str, str]:
-    """Parse lines like ``christmas | xmas = 12-24 3``: each name with its rule, as one word."""
+def parse_mapping(lines: str, separator: str | None = None) -> dict[str, str]:
+    """Parse lines like ``starts start begins = time``: each word with its meaning."""
     found: dict[str, str] = {}
     for line in lines.strip().splitlines():
-        names, _, rule = line.partition(" = ")
-        found |= dict.fromkeys(map(str.strip, names.split("|")), rule.replace(" ", "/"))
+        words, _, meaning = line.partition(" = ")
+        found |= dict.fromkeys(map(str.strip, words.split(separator)), meaning)
     return found
+
+
+def parse_rules(lines: str) -> dict[str, str]:
+    """Parse lines like ``christmas | xmas = 12-24 3``: each name with its rule, as one word."""
+    return {name: rule.replace(" ", "/") for name, rule in parse_mapping(lines, "|").items()}
 
 
 @lru_cache(maxsize=16_384)
