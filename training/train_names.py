@@ -1,349 +1,304 @@
-"""Train the network that finds names on the encoder's token vectors.
+"""Train the model of names: teachers that read whole sentences, a small student that sees words.
 
-    python training/train_names.py --out names-1.npz
-    python training/train_names.py --check 5
-    python training/train_names.py --out names-1.npz --judge other.txt
+    python training/train_names.py FOLDER --out names-2.npz
+    python training/train_names.py FOLDER --out check.npz --check 5
 
-The lines of ``data/names`` are encoded by the package's own encoder: each alone, some together as
-a paragraph, and each with other names of the same kinds, of other lines or of ``known.toml``.
-``--check N`` keeps back every N-th block of ten lines and measures on them; ``--judge`` measures
-the network in the file ``--out`` on other lines. PyTorch is needed, and some minutes of a CPU.
+FOLDER has ``names.npz`` of ``names.py`` and ``mpnet.npz`` of ``run.py pairs``. A teacher is
+all-mpnet-base-v2, which is also told how each word is written; three of them say what every text
+names. The student learns these answers, and half from the labels where there are some. With
+``--check N`` every N-th block of lines is kept back and measured. PyTorch and a GPU are needed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import random
-import re
-import tomllib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import math
+import time
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from bethink.core.speakers import ROLES
-from bethink.models.embed.encoder import EncoderEmbedder
-from names import KINDS, TAGS, NameHead, find_runs, name_breaks, word_features
+from bethink.models.embed.encoder import ENCODER_DATA, ENCODER_WEIGHTS
+from bethink.models.name_model import KINDS, MAX_PIECES
+from names import MADE, UNLABELLED
+from train import DEVICE, read_teacher
+from train_pairs import (
+    SHARED_ROWS,
+    T_LAYERS,
+    T_WIDTH,
+    VOCABULARY,
+    Teacher,
+    bucket_distances,
+    own_pieces,
+)
 
-DATA = Path(__file__).parent / "data/names"
-FILES = ("chats", "work", "langs")
-TAGGED = re.compile(r"\[([^\[\]|]+)\|(\w+)\]")
-CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-BLOCK = 10  # neighbouring lines share their names and are kept back together
-VARIANTS = 2
-UNKNOWN = -100  # the tag of a word that may be a name or not
-HIDDEN, EPOCHS, RATE, DECAY, BATCH = 128, 5, 3e-3, 0.05, 512
-INPUT_DROP, HIDDEN_DROP, LOWER = 0.25, 0.4, 0.25
-
-Name = tuple[int, int, str]
-
-
-class Line(NamedTuple):
-    """A text with its names, and the file and block that it is of."""
-
-    text: str
-    names: list[Name]
-    file: str
-    block: int
-    made: bool = False
-    is_open: bool = False  # it may have names that are not listed
+TAGS = 1 + 2 * len(KINDS)
+T_SEEDS, T_EPOCHS, T_WORDS, T_RATE, T_HEAD_RATE = (0, 1, 2), 4, 2_200, 4e-5, 1e-3
+# The student's layers: one over each word, three over a word and its neighbours.
+WIDTHS, WORDS, RATE, WARM_UP, DROP = (192, 128, 96, 64), 16_000, 3e-3, 200, 0.15
+# So many texts are seen as if they had no capitals; which of a word's signs tell them.
+LOWERED, FIRST_UPPER, ALL_UPPER, LOWER, LETTERS, CAMEL = 0.06, 0, 1, 2, 4, 7
 
 
-# -- lines
+class Texts:
+    """The packed texts, on the device."""
+
+    def __init__(self, path: Path) -> None:
+        packed = np.load(path)
+        self.pieces = torch.from_numpy(packed["pieces"].astype(np.int64)).to(DEVICE)
+        self.counts = torch.from_numpy(packed["counts"].astype(np.int64)).to(DEVICE)
+        shapes = np.unpackbits(packed["shapes"], axis=1)[:, : int(packed["width"])]
+        self.shapes = torch.from_numpy(shapes).to(DEVICE)
+        self.tags = torch.from_numpy(packed["tags"].astype(np.int64)).to(DEVICE)
+        self.sizes = packed["sizes"].astype(np.int64)
+        self.starts = self.sizes.cumsum() - self.sizes
+        self.sources, self.blocks = packed["sources"], packed["blocks"]
+
+    def kept_back(self, each: int) -> np.ndarray:
+        """Which texts are of every so many-th block of lines."""
+        if not each:
+            return np.zeros(len(self.sizes), bool)
+        files = np.where(self.sources >= MADE, self.sources - MADE, self.sources)
+        return (self.sources < UNLABELLED) & ((7 * self.blocks + files) % each == 0)
+
+    def places(self, rows: np.ndarray) -> torch.Tensor:
+        """The words of texts, one text a row; -1 after its end."""
+        at = np.arange(self.sizes[rows].max())[None]
+        inside = at < self.sizes[rows][:, None]
+        return torch.from_numpy(np.where(inside, self.starts[rows][:, None] + at, -1)).to(DEVICE)
+
+    def plan(self, rows: np.ndarray, draw: np.random.Generator, words: int) -> list[np.ndarray]:
+        """Batches of texts of similar length, in random order."""
+        found: list[np.ndarray] = []
+        shuffled = rows[draw.permutation(len(rows))]
+        for some in np.array_split(shuffled, max(1, len(rows) // 4_000)):
+            ordered = some[np.argsort(self.sizes[some])]
+            batch: list[int] = []
+            for row in ordered:
+                if batch and (len(batch) + 1) * self.sizes[row] > words:
+                    found.append(np.array(batch))
+                    batch = []
+                batch.append(row)
+            found.append(np.array(batch))
+        return [found[place] for place in draw.permutation(len(found))]
 
 
-def read_line(written: str, file: str, block: int) -> Line:
-    """Read a line with names in brackets."""
-    text, names, at = "", [], 0
-    for tag in TAGGED.finditer(written):
-        text += written[at : tag.start()]
-        names.append((len(text), len(text) + len(tag[1]), tag[2]))
-        text, at = text + tag[1], tag.end()
-    return Line(text + written[at:], names, file, block)
+class NameTeacher(Teacher):
+    """all-mpnet-base-v2 with the shape of each word added to its pieces, and tags of words."""
+
+    def __init__(self, weights: dict[str, torch.Tensor], texts: Texts) -> None:
+        super().__init__(weights)
+        self.texts, width = texts, texts.shapes.shape[1]
+        self.shape_in = nn.Linear(width, T_WIDTH, bias=False)
+        nn.init.zeros_(self.shape_in.weight)
+        self.tag_inner = nn.Linear(2 * T_WIDTH + width, 256)
+        self.tag_outer = nn.Linear(256, TAGS)
+
+    def forward(self, places: torch.Tensor) -> torch.Tensor:
+        words = places.clamp(min=0)
+        counts = torch.where(places >= 0, self.texts.counts[words], 0)
+        ends = counts.cumsum(1)
+        states = self.read(words, ends, counts)
+        last = states.shape[1] - 1
+        wide = (*words.shape, T_WIDTH)
+        first = states.gather(1, (ends - counts).clamp(max=last)[..., None].expand(wide))
+        final = states.gather(1, (ends - 1).clamp(0, last)[..., None].expand(wide))
+        seen = torch.cat([first, final, self.texts.shapes[words].float()], 2)
+        return self.tag_outer(self.drop(F.gelu(self.tag_inner(seen))))
+
+    def read(self, words: torch.Tensor, ends: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+        """The states of the pieces of each text."""
+        at = torch.arange(int(ends[:, -1].max()), device=DEVICE).expand(len(words), -1)
+        mask = at < ends[:, -1:]
+        owner = torch.searchsorted(ends, at.contiguous(), right=True).clamp(max=words.shape[1] - 1)
+        word = words.gather(1, owner)
+        within = (at - (ends - counts).gather(1, owner)).clamp(0, MAX_PIECES - 1)
+        ids = self.texts.pieces[word].gather(2, within[..., None])[..., 0]
+        ids = torch.where(ids < VOCABULARY, ids, VOCABULARY + ids % SHARED_ROWS)
+        states = F.embedding(own_pieces(ids, mask), self.table)
+        states = states + self.shape_in(self.texts.shapes[word].float() - 0.2)
+        bounds = self.table[[0, 2]].expand(len(words), 2, T_WIDTH)
+        states = torch.cat([bounds[:, :1], states, bounds[:, 1:]], 1)
+        places = self.weights["embeddings/position_embeddings/weight"][2 : 2 + states.shape[1]]
+        states = self.drop(self.norm(states + places, "embeddings.LayerNorm"))
+        distance = torch.arange(states.shape[1], device=DEVICE)
+        distances = self.weights["encoder/relative_attention_bias/weight"]
+        bias = distances[bucket_distances(distance[None] - distance[:, None])].permute(2, 0, 1)
+        bias = bias + torch.where(F.pad(mask, (1, 1), value=True), 0.0, -1e4)[:, None, None, :]
+        for layer in range(T_LAYERS):
+            states = self.run_layer(states, bias, f"encoder.layer.{layer}.")
+        return states[:, 1:-1].float()
 
 
-def read_lines(path: Path) -> list[Line]:
-    written = path.read_text().splitlines()
-    return [read_line(one, path.stem, n // BLOCK) for n, one in enumerate(written) if one.strip()]
+class Student(nn.Module):
+    """The network of ``bethink.models.name_model``; the encoder's table does not learn."""
 
-
-def paragraphs(lines: Sequence[Line], draw: random.Random) -> Iterator[Line]:
-    """Join lines of a block, in another order, as sentences or lines of one text."""
-    blocks: dict[tuple[str, int], list[Line]] = {}
-    for line in lines:
-        blocks.setdefault((line.file, line.block), []).append(line)
-    for (file, block), some in blocks.items():
-        draw.shuffle(some)
-        size = draw.choice((2, 3, 5))
-        for start in range(0, len(some), size):
-            text, names = "", []
-            for line in some[start : start + size]:
-                text += draw.choice((" ", " ", "\n")) if text else ""
-                names += [(a + len(text), b + len(text), kind) for a, b, kind in line.names]
-                text += line.text
-            yield Line(text, names, file, block, made=True)
-
-
-class OtherNames:
-    """Draws a name of a kind: of the lines or of the list of known names."""
-
-    def __init__(self, lines: Sequence[Line], draw: random.Random) -> None:
-        self._draw = draw
-        known = tomllib.loads((DATA / "known.toml").read_text())
-        self._known = {
-            kind: [name.strip() for name in text.replace("\n", " ").split(",")]
-            for kind, text in known.items()
-        }
-        self._seen: dict[str, list[str]] = {kind: [] for kind in KINDS}
-        for line in lines:
-            for begin, end, kind in line.names:
-                self._seen[kind].append(line.text[begin:end])
-
-    def __call__(self, kind: str, old: str) -> str:
-        for _ in range(20):
-            new = self._person() if kind == "person" else self._other(kind)
-            if bool(CJK.search(new)) == bool(CJK.search(old)):
-                return new.lower() if old.islower() and kind != "symbol" else new
-        return old
-
-    def _person(self) -> str:
-        if self._draw.random() < 0.3:
-            return self._draw.choice(self._seen["person"])
-        given = self._draw.choice(self._known["given"])
-        full = self._draw.random() < 0.3 and not CJK.search(given)
-        return f"{given} {self._draw.choice(self._known['family'])}" if full else given
-
-    def _other(self, kind: str) -> str:
-        listed = self._known.get(kind, [])
-        return self._draw.choice(
-            listed if listed and self._draw.random() < 0.6 else self._seen[kind]
+    def __init__(self, texts: Texts) -> None:
+        super().__init__()
+        self.texts = texts
+        with np.load(ENCODER_DATA / ENCODER_WEIGHTS) as known:
+            table = known["table"].astype(np.float32) * known["table_scale"][:, None]
+        self.register_buffer("table", torch.from_numpy(table), persistent=False)
+        first = 2 * table.shape[1] + texts.shapes.shape[1]
+        inputs = (first, *(3 * width for width in WIDTHS[:-1]), WIDTHS[-1])
+        self.layers = nn.ModuleList(
+            nn.Linear(*widths) for widths in zip(inputs, (*WIDTHS, TAGS), strict=True)
         )
 
+    def forward(self, places: torch.Tensor) -> torch.Tensor:
+        inside, words = (places >= 0)[..., None], places.clamp(min=0)
+        counts = self.texts.counts[words][..., None]
+        rows = self.table[self.texts.pieces[words]]
+        known = torch.arange(MAX_PIECES, device=DEVICE) < counts
+        mean = (rows * known[..., None]).sum(2) / counts
+        last = rows.gather(2, (counts - 1)[..., None].expand(*words.shape, 1, rows.shape[-1]))
+        seen = F.dropout(torch.cat([mean, last[:, :, 0]], 2), DROP, self.training)
+        states = torch.cat([seen, self.shapes(words)], 2)
+        for layer in self.layers[:-1]:
+            states = torch.relu(layer(states)) * inside
+            if layer is not self.layers[-2]:
+                states = F.dropout(states, DROP, self.training)
+                before, after = F.pad(states, (0, 0, 1, -1)), F.pad(states, (0, 0, -1, 1))
+                states = torch.cat([states, before, after], 2)
+        return self.layers[-1](states)
 
-def vary(line: Line, other: OtherNames, draw: random.Random) -> Line:
-    """Put other names of the same kinds in the place of most names of a line."""
-    text, names, at = "", [], 0
-    for begin, end, kind in line.names:
-        old = line.text[begin:end]
-        new = other(kind, old) if draw.random() < 0.75 else old
-        text += line.text[at:begin]
-        names.append((len(text), len(text) + len(new), kind))
-        text, at = text + new, end
-    return line._replace(text=text + line.text[at:], names=names, made=True)
-
-
-def store_lines(lines: Sequence[Line]) -> tuple[list[Line], frozenset[str]]:
-    """Read the texts of ``data/stores`` with the names of their speakers, and words that are none.
-
-    A word is no name if it is written in lower case inside of sentences, often enough and in
-    no name of the lines.
-    """
-    texts: list[Line] = []
-    counts: Counter[str] = Counter()
-    for path in sorted(DATA.parent.glob("stores/*-*.jsonl")):
-        turns = [json.loads(line) for line in path.read_text().splitlines()]
-        speakers = {turn.get("speaker") or "" for turn in turns} - ROLES - {""}
-        spoken = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(speakers))) or '(?!)'})\b")
-        for turn in turns:
-            text = f"{turn['speaker']}: {turn['text']}" if turn.get("speaker") else turn["text"]
-            names = [(*found.span(), "person") for found in spoken.finditer(text)]
-            texts.append(Line(text, names, path.stem, 0, made=True, is_open=True))
-            counts.update(re.findall(r"(?<=[\w,] )[^\W\d_A-Z][^\W\d_]*", text))
-    named = {
-        word for line in lines for a, b, _ in line.names for word in line.text[a:b].lower().split()
-    }
-    listed = (DATA / "known.toml").read_text().lower()
-    named |= {word.strip("',") for word in listed.split()}
-    return texts, frozenset(word for word, count in counts.items() if count > 2) - named
+    def shapes(self, words: torch.Tensor) -> torch.Tensor:
+        """How the words are written; in training now and then as if without capitals."""
+        shapes = self.texts.shapes[words].float()
+        if not self.training:
+            return shapes
+        lower = shapes.clone()
+        lower[..., LOWER] = shapes[..., LETTERS]
+        for sign in (FIRST_UPPER, ALL_UPPER, CAMEL, -1):
+            lower[..., sign] = 0
+        return torch.where(torch.rand(len(words), 1, 1, device=DEVICE) < LOWERED, lower, shapes)
 
 
-# -- words
-
-
-class Words:
-    """All words of some lines: features, the same of the text in lower case, tags, neighbours."""
-
-    def __init__(self, lines: Sequence[Line], no_names: frozenset[str]) -> None:
-        self.lines = lines
-        rows = list(encode(lines))
-        self.sizes = [len(spans) for spans, _, _ in rows]
-        kept = [n for n, size in enumerate(self.sizes) if size]
-        self.features = stack([rows[n][1] for n in kept])
-        self.lower = stack([rows[n][2] for n in kept])
-        self.tags = torch.cat([read_tags(rows[n][0], lines[n], no_names) for n in kept])
-        self.line_of = torch.from_numpy(np.repeat(np.arange(len(lines)), self.sizes))
-        last = len(self.tags)
-        place = torch.arange(last)
-        same = self.line_of[1:] == self.line_of[:-1]
-        self.before, self.after = torch.full((last,), last), torch.full((last,), last)
-        self.before[1:][same] = place[:-1][same]
-        self.after[:-1][same] = place[1:][same]
-
-
-def stack(parts: Sequence[np.ndarray]) -> torch.Tensor:
-    """Join rows, and one of zeros for the neighbour that the first and last words lack."""
-    whole = torch.from_numpy(np.concatenate(parts).astype(np.float16))
-    return torch.cat([whole, torch.zeros(1, whole.shape[1], dtype=torch.float16)])
-
-
-def encode(lines: Sequence[Line]) -> Iterator[tuple[list, np.ndarray, np.ndarray]]:
-    """Yield the spans of the words of each line, their features, and those in lower case."""
-    embedder = EncoderEmbedder()
-    split = embedder._tokenizer()  # noqa: SLF001 - only here
-    for start in range(0, len(lines), 256):
-        pieces = [split(line.text) for line in lines[start : start + 256]]
-        for states in embedder._encode_pieces(pieces):  # noqa: SLF001
-            piece = states.pieces
-            vectors = states.token_vectors()
-            spans, features = word_features(piece, vectors)
-            low = piece.text.lower()
-            lowered = piece._replace(text=low) if len(low) == len(piece.text) else piece
-            spans_too, lower = word_features(lowered, vectors)
-            yield spans, features, lower if spans_too == spans else features
-
-
-def read_tags(
-    spans: Sequence[tuple[int, int]], line: Line, no_names: frozenset[str]
-) -> torch.Tensor:
-    """Return the tag of each word; ``UNKNOWN`` where it is not known."""
-    tags = torch.zeros(len(spans), dtype=torch.long)
-    if line.is_open:
-        words = [line.text[begin:end].lower() for begin, end in spans]
-        tags = torch.tensor([0 if word in no_names else UNKNOWN for word in words])
-    for begin, end, kind in line.names:
-        inside = [n for n, (first, last) in enumerate(spans) if first < end and last > begin]
-        for n in inside:
-            tags[n] = 1 + 2 * KINDS.index(kind) + (n > inside[0])
-    return tags
-
-
-# -- network
-
-
-class Head(nn.Module):
-    """The network of `NameHead`, with one product for a word and each of its neighbours."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.inner = nn.ModuleList(nn.Linear(width, HIDDEN, bias=n == 0) for n in range(3))
-        self.outer = nn.Linear(HIDDEN, TAGS)
-        self.drop, self.drop_hidden = nn.Dropout(INPUT_DROP), nn.Dropout(HIDDEN_DROP)
-
-    def forward(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
-        sums = sum(part(self.drop(row)) for part, row in zip(self.inner, rows, strict=True))
-        return self.outer(self.drop_hidden(torch.relu(sums)))
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The weights as the package reads them."""
-        made = {
-            "inner": torch.cat([part.weight.T for part in self.inner], dim=1),
-            "inner_bias": self.inner[0].bias,
-            "outer": self.outer.weight.T,
-            "outer_bias": self.outer.bias,
-        }
-        return {
-            name: np.ascontiguousarray(value.detach().numpy()).astype(np.float16)
-            for name, value in made.items()
-        }
-
-
-def fit(words: Words, seed: int = 0) -> Head:
-    """Train the network on all words; a quarter of the lines is seen in lower case."""
+def fit_teacher(
+    weights: dict[str, torch.Tensor], texts: Texts, rows: np.ndarray, seed: int
+) -> NameTeacher:
     torch.manual_seed(seed)
-    head = Head(words.features.shape[1])
-    step = torch.optim.AdamW(head.parameters(), lr=RATE, weight_decay=DECAY)
-    count = len(words.tags)
-    total, done = EPOCHS * -(-count // BATCH), 0
-    for _ in range(EPOCHS):
-        lower = (torch.rand(len(words.lines)) < LOWER)[words.line_of]
-        lower = torch.cat([lower, torch.zeros(1, dtype=torch.bool)])[:, None]
-        for some in torch.randperm(count).split(BATCH):
-            for group in step.param_groups:
-                group["lr"] = RATE * (1 - done / total) + 1e-5
-            places = (some, words.before[some], words.after[some])
-            rows = [
-                torch.where(lower[at], words.lower[at], words.features[at]).float() for at in places
-            ]
-            loss = F.cross_entropy(head(rows), words.tags[some], ignore_index=UNKNOWN)
-            step.zero_grad()
-            loss.backward()
-            step.step()
-            done += 1
-    return head.eval()
-
-
-# -- figures
-
-
-def measure(head: NameHead, lines: Sequence[Line], title: str) -> None:
-    """Print F1 of exact spans: in all, without the kind, and of each kind."""
-    counts = {kind: [0, 0, 0] for kind in (*KINDS, "all", "span")}
-    for line, (spans, features, _) in zip(lines, encode(lines), strict=True):
-        runs = find_runs(head.tag_shares(features), name_breaks(line.text, spans)) if spans else []
-        found = {(spans[a][0], spans[b - 1][1], KINDS[kind]) for a, b, kind, _ in runs}
-        true = set(line.names)
-        for kind, count in counts.items():
-            if kind == "span":
-                ours, theirs = {name[:2] for name in found}, {name[:2] for name in true}
-            else:
-                ours, theirs = (
-                    {name for name in some if kind in ("all", name[2])} for some in (found, true)
-                )
-            for n, some in enumerate((ours & theirs, ours - theirs, theirs - ours)):
-                count[n] += len(some)
-    figures = {
-        kind: 2 * right / max(1, 2 * right + wrong + missed)
-        for kind, (right, wrong, missed) in counts.items()
-    }
-    right, wrong, missed = counts["all"]
-    print(
-        f"{title:8} F1 {figures['all']:.3f} precision {right / max(1, right + wrong):.3f}",
-        f"recall {right / max(1, right + missed):.3f} without kind {figures['span']:.3f} |",
-        *(f"{kind} {figures[kind]:.2f}" for kind in KINDS),
-        flush=True,
+    draw = np.random.default_rng(seed)
+    teacher = NameTeacher(weights, texts).to(DEVICE).train()
+    new = [p for name, p in teacher.named_parameters() if name.startswith(("shape_in", "tag_"))]
+    kept = {id(parameter) for parameter in new}
+    old = [parameter for parameter in teacher.parameters() if id(parameter) not in kept]
+    optimiser = torch.optim.AdamW([{"params": old}, {"params": new}], T_RATE, weight_decay=0.01)
+    plan = [batch for _ in range(T_EPOCHS) for batch in texts.plan(rows, draw, T_WORDS)]
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, [T_RATE, T_HEAD_RATE], total_steps=len(plan) + 1, pct_start=0.1
     )
+    for batch in plan:
+        places = texts.places(batch)
+        inside = places >= 0
+        with torch.autocast(DEVICE, torch.bfloat16):
+            scores = teacher(places)
+        goal = texts.tags[places[inside]]
+        loss = F.cross_entropy(scores.float()[inside], goal, label_smoothing=0.03)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(teacher.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+    return teacher.eval()
 
 
-def train(lines: Sequence[Line], path: Path) -> None:
-    """Train on lines, their paragraphs and variants, and save the weights."""
-    draw = random.Random(1)
-    other = OtherNames(lines, draw)
-    named = [line for line in lines if line.names]
-    made = [vary(line, other, draw) for _ in range(VARIANTS) for line in named]
-    joined = list(paragraphs(lines, draw))
-    stored, no_names = store_lines(lines)
-    head = fit(Words([*lines, *made, *joined, *stored[::2]], no_names))
-    with path.open("wb") as file:
-        np.savez(file, **head.arrays())
+def fit_student(texts: Texts, rows: np.ndarray, goals: torch.Tensor, seconds: float) -> Student:
+    torch.manual_seed(0)
+    draw = np.random.default_rng(1)
+    student = Student(texts).to(DEVICE).train()
+    optimiser = torch.optim.AdamW(student.parameters(), RATE, weight_decay=0.01)
+    start, step, plan = time.time(), 0, []
+    while (progress := (time.time() - start) / seconds) < 1:
+        plan = plan or texts.plan(rows, draw, WORDS)
+        rate = RATE * min(1, (step + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * progress))
+        for group in optimiser.param_groups:
+            group["lr"] = rate + 1e-6
+        places = texts.places(plan.pop())
+        words = places[places >= 0]
+        scores, tags = student(places)[places >= 0], texts.tags[words]
+        answered = -(goals[words] * F.log_softmax(scores, 1)).sum(1)
+        labelled = F.cross_entropy(scores, tags.clamp(min=0), reduction="none")
+        loss = torch.where(tags >= 0, 0.5 * answered + 0.5 * labelled, answered).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        step += 1
+    print(f"student: {step} steps", flush=True)
+    return student.eval()
+
+
+@torch.no_grad()
+def answer(network: nn.Module, texts: Texts) -> torch.Tensor:
+    """The shares of the tags of every word."""
+    made = torch.zeros(len(texts.tags), TAGS, device=DEVICE)
+    for rows in texts.plan(np.arange(len(texts.sizes)), np.random.default_rng(0), WORDS):
+        places = texts.places(rows)
+        with torch.autocast(DEVICE, torch.bfloat16):
+            scores = network(places)
+        made[places[places >= 0]] = scores.float().softmax(-1)[places >= 0]
+    return made
+
+
+def read_spans(tags: np.ndarray) -> set[tuple[int, int, int]]:
+    """First word, end and kind of each name."""
+    found, at = set(), 0
+    while at < len(tags):
+        end = at + 1
+        if tags[at]:
+            kind = (tags[at] - 1) // 2
+            while end < len(tags) and tags[end] == 2 * kind + 2:
+                end += 1
+            found.add((at, end, int(kind)))
+        at = end
+    return found
+
+
+def measure(shares: torch.Tensor, texts: Texts, rows: np.ndarray, title: str) -> None:
+    """Print F1 of exact spans with and without the kind."""
+    tags, true = shares.argmax(1).cpu().numpy(), texts.tags.cpu().numpy()
+    counts = np.zeros((2, 3), int)
+    for row in rows:
+        part = slice(texts.starts[row], texts.starts[row] + texts.sizes[row])
+        ours, theirs = read_spans(tags[part]), read_spans(true[part])
+        for place, size in enumerate((3, 2)):
+            a, b = ({name[:size] for name in names} for names in (ours, theirs))
+            counts[place] += len(a & b), len(a), len(b)
+    with_kind, without = (2 * both / max(1, a + b) for both, a, b in counts)
+    print(f"{title:10} F1 {with_kind:.3f} without kind {without:.3f}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("names-1.npz"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("names-2.npz"))
     parser.add_argument("--check", type=int, default=0)
-    parser.add_argument("--judge", type=Path)
+    parser.add_argument("--seconds", type=float, default=170)
     options = parser.parse_args()
-    torch.set_num_threads(1)  # small products: threads would wait for each other
-    if options.judge:
-        measure(NameHead(options.out), read_lines(options.judge), options.judge.stem)
-        return
-    lines = [line for name in FILES for line in read_lines(DATA / f"{name}.txt")]
-    kept = [
-        line
-        for line in lines
-        if options.check and (7 * line.block + FILES.index(line.file)) % options.check == 0
-    ]
-    known = {id(line) for line in kept}
-    train([line for line in lines if id(line) not in known], options.out)
-    head = NameHead(options.out)
-    for title in ("all", *FILES) if kept else ():
-        measure(head, [line for line in kept if title in ("all", line.file)], title)
+    texts = Texts(options.folder / "names.npz")
+    back = texts.kept_back(options.check)
+    written = np.flatnonzero(back & (texts.sources < MADE))
+    weights = read_teacher(options.folder / "mpnet.npz")
+    labelled = np.flatnonzero(~back & (texts.sources < UNLABELLED))
+    goals = torch.zeros(len(texts.tags), TAGS, device=DEVICE)
+    for seed in T_SEEDS:
+        goals += answer(fit_teacher(weights, texts, labelled, seed), texts) / len(T_SEEDS)
+        print(f"teacher {seed}", flush=True)
+    student = fit_student(texts, np.flatnonzero(~back), goals, options.seconds)
+    if options.check:
+        measure(goals, texts, written, "teachers")
+        measure(answer(student, texts), texts, written, "student")
+    arrays = {}
+    for place, layer in enumerate(student.layers):
+        arrays[f"layer{place}"] = layer.weight.T.contiguous()
+        arrays[f"layer{place}_bias"] = layer.bias
+    np.savez(
+        options.out,
+        **{name: value.detach().cpu().numpy().astype(np.float16) for name, value in arrays.items()},
+    )
 
 
 if __name__ == "__main__":
