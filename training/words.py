@@ -21,6 +21,7 @@ from pathlib import Path
 
 from bethink.ingest.entity_extraction import extract_names
 from bethink.lang.words import stems
+from bethink.models.name_model import name_model
 from collect import package_files
 
 DATA = Path(__file__).parent / "data"
@@ -55,7 +56,7 @@ def own_texts() -> Iterator[str]:
             whole = path.read_text()
             for record in whole.splitlines() if path.suffix == ".jsonl" else (whole,):
                 yield from _texts_in(json.loads(record))
-        elif path.suffix == ".txt":
+        elif path.suffix == ".txt" and path.stem != "held":
             yield from (TAGGED.sub("0", line) for line in path.read_text().splitlines())
 
 
@@ -149,7 +150,7 @@ def read_line(written: str) -> tuple[str, dict[tuple[int, int], str]]:
 def find_spans(text: str) -> dict[tuple[int, int], str]:
     """Find the names of a text; a handle counts with its sign, a function with its brackets."""
     spans, at = {}, 0
-    for name, kind, _ in extract_names(text):
+    for name, kind, _ in extract_names(text, name_model.find):
         begin = text.find(name, at)
         if begin < 0:
             continue
