@@ -1,4 +1,4 @@
-"""Our own model of names: where a text names somebody or something, and of which kind, by NumPy.
+"""Our own model of names: where a text has one, and of which kind, run by NumPy.
 
 It sees of each word the rows of its pieces in the encoder's table and how it is written, and
 of its neighbours the same, up to three words away. ``training/`` has the recipe and the model
