@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -68,7 +69,6 @@ _KEYED = lazy_pattern(r"(.*\S)\s+<([^<>\s]{1,200})>", re.DOTALL)  # name <key>
 SENTENCE_ENDS = (".", "!", "?", ":", "…")
 _OPENING_PUNCTUATION = "\"'`([{<*“‘«_"
 _CLOSING_PUNCTUATION = "\"'`.,;:!?)]}>*”’»…"
-
 
 _Span = tuple[int, int]
 
@@ -181,8 +181,11 @@ def extract_names(text: str, find: FindNames | None) -> list[ExtractedName]:
     names that only a reader knows, of people, companies, products, projects and places.
     """
     found = dict(_names_by_form(text))
+    forms = list(found)  # in order, and none overlaps another
+    begins, ends = [begin for begin, _ in forms], [end for _, end in forms]
     for span, name in _names_by_reading(text, find(text)) if find else ():
-        inside = [place for place in found if place[0] < span[1] and place[1] > span[0]]
+        around = forms[bisect_right(ends, span[0]) : bisect_left(begins, span[1])]
+        inside = [place for place in around if place in found]
         # Of "GitHub" the form only tells that it is a name.
         if all(found[place].kind in ("tool", "topic") for place in inside):
             for place in inside:
