@@ -20,7 +20,7 @@ from bethink.lang.words import is_ordinary, stop_words, word_set_of
 _PLACEHOLDER = lazy_pattern(
     r"your|example|change[_-]?me(?!\W*\d)|placeholder|dummy|sample|xxxx|\btodo\b|redacted|insert|replace"
     r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
-    r"|^\d{1,2}(?:文字|桁|位|个|個|자|字)|^\{[A-Za-z_][\w.]*\}|^<.*>$|^![a-z]+$|(?-i:^\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)$)|^%\w+%$|^[\d.,:%/-]*[.,:%/-][\d.,:%/-]*$"
+    r"|^\d{1,2}(?:文字|桁|位|个|個|자|字)|^\{[A-Za-z_][\w.]*\}|^<.*>$|^![a-z]+$|(?-i:^\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)$)|^%\w+%$|^\d*[.,:%/-][\d.,:%/-]*$"
     r"|^(?:none|null|true|false|undefined|1?passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
     r"|test(?:ing)?|admin|root|guest|user(?:name)?|foo|bar|required|optional|secretstr|hidden)$",
     re.IGNORECASE,
@@ -77,7 +77,9 @@ _NAME_SIGNS = frozenset("-_./:@#,()")
 _PASSWORD_SIGNS = frozenset("!$&*+#%?^~")
 _PORTS = lazy_pattern(r"(?:[\d.]+:){1,2}\d+(?:/[a-z]+)?")  # docker run -p 27017:27017
 _PLAIN_WORD = lazy_pattern(r"\(?[A-Za-z]?[a-z]+(?:[-'][a-z]+)*")
-_FIELD_NAME = lazy_pattern(r"(?:[a-z]+[_\-.])*(?:pass|pwd|token|secret|key)[a-z]*(?:[_\-.]\w+)*")
+_FIELD = "pass|pwd|token|secret|key"
+_OF_FIELD = lazy_pattern(_FIELD)
+_FIELD_NAME = lazy_pattern(rf"(?:[a-z]+[_\-.])*(?:{_FIELD})[a-z]*(?:[_\-.]\w+(?:[\-.]\w+)*)?")
 # As what is said of a password ends, where the table of words has it not: verlopen, scaduta.
 _PREDICATE = lazy_pattern(r"(?:e[ndr]|t|[éè]e?s?|[aiu][dt][oaei]s?|ig|lich|bar|isch|[ai]ble|al)$")
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
@@ -239,14 +241,14 @@ def is_chosen_password(value: str) -> bool:
     lower = value.lower()
     wordy = _WORDY_NAME.fullmatch(lower) or (value.isalpha() and len(value) >= 6)
     phrase = " " in value and len(value.split()) <= _MAX_PHRASE
-    return (phrase or bool(wordy and not _FIELD_NAME.search(lower))) and not _is_not_secret(value)
+    return (phrase or bool(wordy and not _OF_FIELD.search(lower))) and not _is_not_secret(value)
 
 
 def is_unknown_word(value: str) -> bool:
     """Check a plain word where a password stands: none of a language, and no name of a field."""
     letters = value.replace("-", "").isalpha() and (value.islower() or value.istitle())
     plain = letters and len(value) >= 6
-    known = plain and (is_ordinary(value) or _FIELD_NAME.search(value.lower()))
+    known = plain and (is_ordinary(value) or _OF_FIELD.search(value.lower()))
     return plain and not known and not _is_not_secret(value)
 
 
@@ -259,7 +261,7 @@ def is_last_password(value: str) -> bool:
     """Check the word that ends a line on a login: no numbered name of a machine or product."""
     stem = value.strip("0123456789")
     strange = is_unnamed_password(value) or (stem.isalpha() and not is_ordinary(stem))
-    named = value[0].isdigit() or _FIELD_NAME.search(value.lower()) or {*value} & {*"/@:=("}
+    named = value[0].isdigit() or _OF_FIELD.search(value.lower()) or {*value} & {*"/@:=("}
     return strange and not named and len(value) >= 8 and is_given_password(value)
 
 

@@ -18,7 +18,7 @@ from bethink.errors import Refused
 from bethink.ingest import redaction as redacting
 from bethink.ingest.redaction import redact, redact_draft, redact_json
 from bethink.ingest.secret_kinds import SECRET_KINDS, SecretKind
-from bethink.ingest.secret_values import entropy
+from bethink.ingest.secret_values import entropy, is_url_password
 from bethink.model import Draft
 from bethink.render.wire import dumps
 from rows import each_row
@@ -304,6 +304,29 @@ def test_every_pattern_is_linear():
             began = time.process_time()
             redacting._claim_matches(i, raw, [])
             assert time.process_time() - began < GUARD, (kind.name, kind.pattern, seed)
+
+
+@each_row(
+    "text",
+    [
+        "password = 'key" + "_a" * 31 + "1!'",  # each of which may begin a part of a field's name
+        "DB_PASSWORD='key" + "_a" * 31 + "!'",
+        "DB_PASSWORD=" + "a" * 64_000,
+        "DB_PASSWORD=" + "aB" * 32_000,
+    ],
+)
+def test_the_check_of_a_value_is_linear(text):
+    """However long a value is, and however many ways a name of a field could be read in it."""
+    began = time.process_time()
+    redact(text)
+    assert time.process_time() - began < GUARD
+
+
+@each_row("sign", ".-:")
+def test_a_value_of_numbers_and_signs_is_told_in_time(sign):
+    value, began = f"1{sign}" * 32_000 + "!", time.process_time()
+    assert is_url_password(value)
+    assert time.process_time() - began < 1
 
 
 def test_an_ordinary_memory_needs_no_pattern():
