@@ -33,7 +33,7 @@ ENTITY_KINDS = frozenset(
     {"person", "project", "tool", "file", "function", "class", "identifier", "ticket", "host"}
     | {"module", "subject", "concept", "topic", "company", "place", "other"}
 )
-_MAX_WORD_CHARACTERS = 120
+_MAX_NAME_CHARACTERS = 120
 # Names without a capital must be surer: most such words are none. Chosen on lines kept back.
 _MIN_PROBABILITY, _MIN_LOWER_PROBABILITY = 0.8, 0.97
 _CODE_KINDS = frozenset({"identifier", "class", "function", "tool", "module", "project", "file"})
@@ -205,7 +205,7 @@ def _names_by_form(text: str) -> Iterator[tuple[_Span, ExtractedName]]:
         version = before and _VERSION.fullmatch(word)
         if before and version and _is_versioned(before[0], word):
             yield before.span(), ExtractedName(before[0], "tool", 0.9)
-        elif 1 < len(word) <= _MAX_WORD_CHARACTERS:
+        elif 1 < len(word) <= _MAX_NAME_CHARACTERS:
             kind = _kind_by_form(word)
             if kind is None and raw[0].startswith("`") and word.isidentifier():
                 kind = "identifier"
@@ -227,7 +227,8 @@ def _strip_punctuation(raw: str) -> str:
 def _is_versioned(name: str, version: str) -> bool:
     """Tell whether a tool's version follows its name; lower case needs a full 1.2.3."""
     is_clear = name[:1].isupper() or version.count(".") > 1
-    return is_clear and name.isalpha() and not is_ordinary(name)
+    is_name = name.isalpha() and len(name) <= _MAX_NAME_CHARACTERS
+    return is_clear and is_name and not is_ordinary(name)
 
 
 def _names_by_reading(
@@ -239,6 +240,8 @@ def _names_by_reading(
         is_lower = name.islower()
         limit = _MIN_LOWER_PROBABILITY if is_lower else _MIN_PROBABILITY
         if probability < limit or (is_lower and not name.replace(" ", "").isalpha()):
+            continue
+        if len(name) > _MAX_NAME_CHARACTERS:
             continue
         words = name.split()
         while words and _only_describes(words[0], kind, is_last=len(words) == 1):

@@ -176,6 +176,12 @@ def test_there_are_at_most_twelve():
     assert len(found(text)) == MAX_ENTITIES
 
 
+@each_row("text", ["Ana Torres " * 1_000, "东京" * 2_000, f"{'Ab' * 500} 1.2.3 is out"])
+def test_no_name_is_as_long_as_a_text(text):
+    """A text of nothing but names is none itself: databases index names."""
+    assert all(len(entity) < 200 for entity in found(text))
+
+
 def test_keys_make_spellings_agree():
     """Case and spaces do not count."""
     assert entity_key(" Ana  LEE ") == entity_key("ana lee") == "ana lee"
