@@ -10,7 +10,7 @@ from itertools import chain, cycle
 from os import PathLike
 from pathlib import Path
 from types import FunctionType, NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from bethink.errors import Refused
 
@@ -39,13 +39,17 @@ class _Names(dict[str, Any]):
 
 
 @cache
-def _read(method: FunctionType, annotation: object) -> object:
-    """Return the type that an annotation of a method names, or is."""
+def _read(method: FunctionType, name: str) -> object:
+    """Return the type that the annotation of an argument names, or is."""
+    annotation = method.__annotations__[name]
     if not isinstance(annotation, str):
         return annotation  # of a caller's subclass
-    names = _Names(vars(builtins) | method.__globals__)
+    names = _Names(vars(builtins) | getattr(method, "__wrapped__", method).__globals__)
     names |= {"Any": object, "NewMemory": object}  # each of these is checked when it is stored
-    made: object = eval(annotation, {}, names)  # noqa: S307 - of our own source
+    try:
+        made: object = eval(annotation, {}, names)  # noqa: S307 - of our own source
+    except (AttributeError, TypeError):
+        return object  # a caller's subclass uses what only type checkers import
     return made
 
 
@@ -59,10 +63,12 @@ def _fits(value: object, kind: object) -> bool:
 
 def _is_a(value: object, kind: Any) -> bool:
     origin = get_origin(kind) or kind
+    if origin is Annotated:
+        return _fits(value, kind.__origin__)
     if origin not in _KINDS:
         # What a protocol wants is seen when it is used; a tuple may have it, too.
-        is_protocol = getattr(kind, "_is_protocol", False)
-        return type(value) not in _PLAIN if is_protocol else isinstance(value, kind)
+        is_protocol = getattr(origin, "_is_protocol", False)
+        return type(value) not in _PLAIN if is_protocol else _may_be(value, origin)
     if not isinstance(value, _KINDS[origin][0]) or (isinstance(value, bool) and origin is not bool):
         return False
     if origin not in (Sequence, Iterable):
@@ -70,7 +76,15 @@ def _is_a(value: object, kind: Any) -> bool:
     if isinstance(value, str | bytes | Mapping):
         return False
     # Others than lists and tuples may be read only once.
-    return not isinstance(value, list | tuple) or all(_fits(one, *get_args(kind)) for one in value)
+    entries = value if get_args(kind) and isinstance(value, list | tuple) else ()
+    return all(_fits(one, *get_args(kind)) for one in entries)
+
+
+def _may_be(value: object, kind: Any) -> bool:
+    try:
+        return isinstance(value, kind)
+    except TypeError:
+        return True  # only a type checker can tell, as of a TypeVar
 
 
 def _name(kind: Any) -> str:
@@ -83,7 +97,7 @@ def _name(kind: Any) -> str:
 
 def check_argument(method: Any, name: str, value: object) -> None:
     """Refuse a value that is not of the annotated type, in words that name the argument."""
-    kind = _read(getattr(method, "__wrapped__", method), method.__annotations__[name])
+    kind = _read(method, name)
     if not _fits(value, kind):
         words = filter(None, map(_name, _alternatives(kind)))
         raise Refused(f"{name} is {value!r:.60}, but must be {' or '.join(words)}")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pytest
@@ -144,6 +144,38 @@ def test_a_subclass_may_have_annotations_that_are_types(memory: Memory) -> None:
     assert own.shout("a", times=2) == "AA"
     with pytest.raises(Refused, match="text is 5, but must be a text"):
         own.shout(5)
+
+
+Kept = TypeVar("Kept")
+
+
+@each_row(
+    "annotation, value",
+    [
+        (Any, 5),
+        (Kept, 5),
+        (None, None),
+        (list[str], ["a"]),
+        ("list[str] | None", ["a"]),
+        (type[Memory], Memory),
+        (tuple[int, ...], (1, 2)),
+        (Sequence, ["a"]),
+        (Annotated[str, []], "a"),
+        ("frames.Frame", object()),
+        ("Frame[int]", object()),
+    ],
+)
+def test_a_subclass_may_have_annotations_of_any_kind(
+    memory: Memory, annotation: object, value: object
+) -> None:
+    """What only a type checker understands is not checked."""
+
+    def give(_self: Memory, what: object) -> object:
+        return what
+
+    give.__annotations__ = {"what": annotation}
+    own_class: Any = type("Own", (Memory,), {"give": give})
+    assert own_class(memory.store).give(value) is value
 
 
 class TupleReranker(NamedTuple):
