@@ -458,7 +458,7 @@ def _to_fields(item: Item) -> Json:
 
 def _join_forgotten(done: list[Forgotten]) -> Forgotten:
     """Return what was forgotten in several stores as one."""
-    joined: dict[str, Any] = {
+    joined: Json = {
         name: tuple(one for each in done for one in getattr(each, name))
         for name in ("items", "kept", "derived", "quarantined", "restored", "notes")
     }

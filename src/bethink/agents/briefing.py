@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.core import plural
 from bethink.core.characters import strip_hidden
-from bethink.core.json_values import format_moment
+from bethink.core.json_values import Json, format_moment
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
@@ -151,7 +151,7 @@ def _section_entries(
 
     Pinned ones first, then those stored on purpose, however many turns followed.
     """
-    filters: list[dict[str, Any]] = [{"kind": kinds, "level": level} for level in _LEVELS]
+    filters: list[Json] = [{"kind": kinds, "level": level} for level in _LEVELS]
     filters += [{"layer": layer}] if layer else []
     pages = (memory.browse(limit=5 * _MAX_PER_SECTION, **where) for where in filters)
     found = {

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.agents.session import session_state, sessions_folder
 from bethink.api.votes import keep_votes
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _vote(memory: Memory, session: str, judged: Sequence[Shown]) -> None:
     keep_votes(memory.settings, memory.store.space, session, votes, memory.now.timestamp())
 
 
-def _states(folder: Path, which: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _states(folder: Path, which: str) -> Iterator[tuple[str, Json]]:
     for path in sorted(folder.glob(f"{which}.shown.json")):
         with suppress(OSError, ValueError, RecursionError):
             state = json.loads(path.read_bytes())

@@ -11,6 +11,7 @@ from bethink.cli.app import App, confirm
 from bethink.cli.options import complete_ids, group, option
 from bethink.cli.output import bold, dim, green, one_line, yellow
 from bethink.core import plural
+from bethink.core.json_values import Json
 from bethink.render.wire import waiting_json
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _print_waiting(app: App, found: Sequence[Waiting]) -> None:
     app.note(dim(f"{plural(len(found), 'memory')} in the inbox"))
 
 
-def _chosen(memory: Memory, app: App, ids: tuple[str, ...], given: dict[str, Any]) -> list[str]:
+def _chosen(memory: Memory, app: App, ids: tuple[str, ...], given: Json) -> list[str]:
     """Return the ids to decide about: those given or, once confirmed, all of a source."""
     if bool(ids) == bool(given["all"] or given["source"]):
         raise click.UsageError("give the ids of memories, or --source or --all")

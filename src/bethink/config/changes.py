@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bethink.config.paths import is_file
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 
@@ -33,7 +34,7 @@ def aliases_file(profile: str) -> Path | None:
     return path if profile.isidentifier() and is_file(path) else None
 
 
-def apply_change(table: dict[str, Any], change: Change) -> None:
+def apply_change(table: Json, change: Change) -> None:
     """Apply a change to a profile's table, as if its file had said so."""
     slot, *rest = change.target.split(".")
     if change.verb == "without":

@@ -28,6 +28,7 @@ from bethink.config.paths import (
 )
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.dataclass import dataclass, field, replace
+from bethink.core.json_values import Json
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import plugins
@@ -418,7 +419,7 @@ def load_settings(
             or _SOURCE_PRIORITY[origin.kind] > _SOURCE_PRIORITY[found[name][1].kind]
         ):
             found[name] = (value, origin)
-    values: dict[str, Any] = {name: value for name, (value, _) in found.items()}
+    values: Json = {name: value for name, (value, _) in found.items()}
     return Settings(
         **values,
         project=project,

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.entry import Entry, Reader, line_of, split_text, time_of
@@ -45,7 +46,7 @@ _EDIT_TOOLS: dict[str, tuple[str, Operation]] = {
     "NotebookEdit": ("notebook_path", "edit"),
 }
 _MESSAGE_MARKS = (b'"user"', b'"assistant"', b'"queued_command"')
-_Entry = dict[str, Any]
+_Entry = Json
 
 
 class ToolEdit(NamedTuple):

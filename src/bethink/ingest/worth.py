@@ -11,8 +11,8 @@ import json
 import math
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.ingest.record_builder import classify_kind
@@ -71,8 +71,8 @@ def form_of(text: str, flags: tuple[str, ...] = (), nearest: float = 0.0) -> lis
 
 
 @cache
-def _weights() -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(WEIGHTS.read_text("utf-8"))
+def _weights() -> Json:
+    read: Json = json.loads(WEIGHTS.read_text("utf-8"))
     return read
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bethink.core.characters import strip_hidden
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, Refused
 from bethink.memory import Memory
@@ -98,7 +99,7 @@ def resolve_profile(memory: Memory, profile: str | None, *, abstain: bool) -> Pr
     return chosen if abstain or not chosen.gate else chosen.without("gate")
 
 
-def hit_metadata(hit: Candidate, answer: Recall) -> dict[str, Any]:
+def hit_metadata(hit: Candidate, answer: Recall) -> Json:
     """Return the metadata of a hit as plain JSON."""
     item = hit.item
     return {

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.integrations.exact_json import OnRedaction
 from bethink.integrations.hits import missing_extra_error, open_memory
@@ -50,7 +51,7 @@ class RecalledItem(SearchItem):
         self.outcome = outcome
         self.confidence = confidence
 
-    def dict(self) -> dict[str, Any]:
+    def dict(self) -> Json:
         """Return the item as JSON, marked like the answer."""
         return {**super().dict(), "outcome": self.outcome, "confidence": self.confidence}
 

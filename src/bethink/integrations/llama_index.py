@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from bethink.core.characters import has_substance
+from bethink.core.json_values import Json
 from bethink.integrations.documents import indexable_text
 from bethink.integrations.hits import (
     RecallOptions,
@@ -95,7 +96,7 @@ class BethinkMemoryBlock(BaseMemoryBlock[str]):
     k: int | None = None
     profile: str | None = None
     max_tokens: int | None = None
-    filters: dict[str, Any] = Field(default_factory=dict)
+    filters: Json = Field(default_factory=dict)
     abstain: bool = True
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
@@ -117,7 +118,7 @@ class BethinkMemoryBlock(BaseMemoryBlock[str]):
         self.memory.remember_many([draft for each in messages for draft in _drafts(each)])
 
 
-def _make_node(item_id: str, text: str, metadata: dict[str, Any]) -> TextNode:
+def _make_node(item_id: str, text: str, metadata: Json) -> TextNode:
     quiet = [name for name in metadata if name not in _LLM_METADATA]
     return TextNode(
         id_=item_id,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.integrations.exact_json import (
     OnRedaction,
@@ -50,7 +51,7 @@ class BethinkSession(SessionABC):
         session_id: str,
         memory: Memory | str | None = None,
         *,
-        session_settings: SessionSettings | dict[str, Any] | None = None,
+        session_settings: SessionSettings | Json | None = None,
         on_redaction: OnRedaction | None = None,
     ) -> None:
         self.session_id = session_id

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, Literal, cast
 
 from bethink.core.characters import find_unstorable
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.redaction import redact
@@ -74,7 +75,7 @@ class Found(NamedTuple):
     answer: Recall | None = None
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Json:
         """The fields of a value that every framework has."""
         return {
             "value": _value(self.document),
@@ -388,8 +389,8 @@ def _address_of(document: Document) -> str | None:
         return None
 
 
-def _value(document: Document) -> dict[str, Any]:
-    return cast("dict[str, Any]", json.loads(document.body))
+def _value(document: Document) -> Json:
+    return cast("Json", json.loads(document.body))
 
 
 def _duplicate_ids(hit: Candidate) -> list[str]:

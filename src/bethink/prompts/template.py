@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from bethink.core.dataclass import dataclass
 from bethink.core.lazy import lazy_pattern
@@ -122,7 +121,7 @@ class Template:
     values: tuple[str, ...]
     system: str
     user: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, object]
 
 
 def template_names() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bethink.core.characters import estimate_tokens, strip_hidden
 from bethink.core.dataclass import dataclass, replace
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import pydantic_schema
 from bethink.core.words import fold
@@ -401,7 +402,7 @@ def _filter_change(item: Item, query: Query) -> Change | None:
             option = "cursor" if name == "stored_by" else PLURAL_TO_SINGULAR.get(name, name)
             options = {"cursor": None} if option == "cursor" else {}
             return Change(f"without --{option}", options, without)
-    wider: dict[str, dict[str, Any]] = {
+    wider: dict[str, Json] = {
         "--include-superseded": {"include_superseded": True},
         "--include-expired": {"include_expired": True},
         f"--max-classification {item.classification}": {"max_classification": item.classification},

@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar, cast
 from bethink.config.changes import Change, apply_change
 from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field, field_types, replace
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import Registry, import_own_class
 from bethink.core.small_files import read_small_text
@@ -120,15 +121,15 @@ class Profile:
         """The same profile for a query without words: the newest memories that pass the filters."""
         from bethink.retrieval.retrievers.temporal import Newest  # start-up time: rarely needed
 
-        empty: dict[str, Any] = dict.fromkeys(SLOTS, ())
+        empty: Json = dict.fromkeys(SLOTS, ())
         return replace(self, channels=(Newest(),), fuse=WeightedSum(scale="own"), **empty)
 
     def without(self, part: str) -> Profile:
         """The same profile with one slot emptied, or one retriever or stage removed by name."""
         if part in SLOTS:
-            emptied: dict[str, Any] = {part: (), "name": f"{self.name} without {part}"}
+            emptied: Json = {part: (), "name": f"{self.name} without {part}"}
             return replace(self, **emptied)
-        slots: dict[str, Any] = {
+        slots: Json = {
             slot: tuple(stage for stage in self.slot(slot) if stage.name != part) for slot in SLOTS
         }
         channels = tuple(channel for channel in self.channels if channel.name != part)

@@ -7,11 +7,10 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from bethink.core.characters import find_unstorable
 from bethink.core.dataclass import dataclass, field_types, replace
-from bethink.core.json_values import format_moment
+from bethink.core.json_values import Json, format_moment
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.lang.dates import parse_moment
@@ -85,7 +84,7 @@ class RecallDefaults(NamedTuple):
 def make_filters(where: Mapping[str, object], now: datetime) -> Filters:
     """Build filters from keywords; a single value may replace a list (``kind="decision"``)."""
     known = field_types(Filters).keys()
-    values: dict[str, Any] = {}
+    values: Json = {}
     for name, value in where.items():
         key = _SINGULAR_TO_PLURAL.get(name, name)
         if name in ("k", "limit", "n", "top_k"):

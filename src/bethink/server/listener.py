@@ -22,6 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from bethink.access.guard import App
 from bethink.access.hosts import Address
 from bethink.core.blas import give_back_freed_memory, share_memory_between_threads
+from bethink.core.json_values import Json
 from bethink.core.sparse_log import SparseLog
 from bethink.errors import BadSetting
 
@@ -226,7 +227,7 @@ class _Server(uvicorn.Server):
         for listener in sockets or ():
             listener.listen(_QUEUED_BY_SYSTEM)
 
-    def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: Json) -> None:
         """Close connections that wait where a new one found no descriptor.
 
         The loop tries again a second later.

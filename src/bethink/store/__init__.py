@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from bethink.core.json_values import Json
 from bethink.core.registry import Registry
 from bethink.errors import MissingExtra, NotFound
 from bethink.store.url import is_server
@@ -104,7 +105,7 @@ def move_space(
     return move.move_space(place(source), place(target), progress)
 
 
-def prepare_server(url: str, step: str) -> dict[str, Any]:
+def prepare_server(url: str, step: str) -> Json:
     """Prepare a database for memories ("init", "migrate", "distribute"); return its status."""
     with _driver():
         from bethink.store.postgres import opening

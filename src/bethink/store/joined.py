@@ -167,9 +167,9 @@ def _distinct(answers: Sequence[Any]) -> list[Any]:
     return sorted(set(_concatenated(answers)))
 
 
-def _united(answers: Sequence[Any]) -> dict[str, Any]:
+def _united(answers: Sequence[Any]) -> Json:
     """Unite answers by id; a memory that several stores have is the live one that fewest see."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for name, value in chain.from_iterable(one.items() for one in answers):
         known = found.get(name)
         is_live = isinstance(value, Item) and value.live_to is None
@@ -399,7 +399,7 @@ def _scored_entities(asks: Sequence[Ask], what: Any, *given: Any, **named: Any) 
     limit = next(one for one in (*given, *named.values()) if isinstance(one, int))
     scored = _concatenated(_each(asks, what, *given, **named))
     entities = _unite_entities([one.entity for one in scored])
-    best: dict[str, Any] = {}
+    best: Json = {}
     for one in scored:
         known = best.get(one.entity.id)
         if known is None or one.score > known.score:
@@ -416,9 +416,9 @@ def _siblings(answers: Sequence[SharedEntities]) -> SharedEntities:
     return SharedEntities(tuple(rest), tuple(hubs))
 
 
-def _add_up(add: Ask, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _add_up(add: Ask, answers: Sequence[Mapping[str, object]]) -> Json:
     """Merge answers by name; what several have is added."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for name, value in chain.from_iterable(answer.items() for answer in answers):
         found[name] = add(found[name], value) if name in found else value
     return found

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bethink.core.atomic_write import atomic_replace, fsync_folder
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.ports import OpBatch, is_span
@@ -63,7 +64,7 @@ class Folder:
             raise Refused(f"a space named {space!r} cannot be a folder")
         self.root, self._space, self.secret = root / space, space, secret
 
-    def devices(self) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    def devices(self) -> Iterator[tuple[str, Json | str]]:
         """Yield each machine's folder with what it says of itself, or why it is not taken."""
         folders = self.root.iterdir() if self.root.is_dir() else ()
         for folder in sorted(folders):
@@ -74,14 +75,14 @@ class Folder:
             except (OSError, Bad) as error:
                 yield folder.name, str(error) or type(error).__name__
 
-    def own(self, me: Identity) -> dict[str, Any] | None:
+    def own(self, me: Identity) -> Json | None:
         """Return what the folder says of this machine; None where it must be written."""
         try:
             return self._signed(self.root / me.id / "device.json", me.public)
         except (OSError, Bad):
             return None
 
-    def _device(self, folder: Path) -> dict[str, Any]:
+    def _device(self, folder: Path) -> Json:
         said = self._signed(folder / "device.json", "")
         if not all(isinstance(said.get(name), str) for name in _SAID):
             raise Bad("device.json is torn")
@@ -114,14 +115,14 @@ class Folder:
             said["proof"] = Cipher(self.secret, salt).encrypt(me.id.encode()).hex()
         self._write_signed(folder / "device.json", said, me)
 
-    def state(self, device: Mapping[str, Any]) -> dict[str, Any]:
+    def state(self, device: Mapping[str, Any]) -> Json:
         """Return up to where a machine has read; empty where it does not say so yet."""
         try:
             return self._signed(self.root / device["id"] / "state.json", device["key"])
         except (OSError, Bad):
             return {}
 
-    def tell_state(self, me: Identity, said: dict[str, Any]) -> None:
+    def tell_state(self, me: Identity, said: Json) -> None:
         """Say up to where this machine has read, if that has changed."""
         path = self.root / me.id / "state.json"
         try:
@@ -131,7 +132,7 @@ class Folder:
         if {**known, "at": ""} != {**said, "at": ""}:
             self._write_signed(path, said, me)
 
-    def _signed(self, path: Path, public: str) -> dict[str, Any]:
+    def _signed(self, path: Path, public: str) -> Json:
         """Return what a signed file says; ``public`` as it says itself where none is given."""
         try:
             text, signature = path.read_text("utf-8").splitlines()
@@ -143,7 +144,7 @@ class Folder:
             raise Bad(f"{path.name} is torn") from error
         raise Bad(f"{path.name} has a wrong signature")
 
-    def _write_signed(self, path: Path, said: dict[str, Any], me: Identity) -> None:
+    def _write_signed(self, path: Path, said: Json, me: Identity) -> None:
         text = json.dumps(said, sort_keys=True)
         signature = me.sign(self._told(text.encode()))
         atomic_replace(path, f"{text}\n{signature}\n".encode(), mode=0o644)

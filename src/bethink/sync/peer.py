@@ -13,12 +13,13 @@ from contextlib import suppress
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BethinkError, Refused
 from bethink.ports import Device, OpBatch, is_span
 from bethink.sync.session import Syncing, SyncReport
 
-Ask = Callable[[dict[str, Any]], dict[str, Any]]
+Ask = Callable[[Json], Json]
 PEER_OPS = 1_000  # operations of one request
 _SECONDS = 600  # for one answer
 
@@ -79,7 +80,7 @@ class _Said(NamedTuple):
 
 def _say(
     syncing: Syncing, batch: OpBatch, *, ceiling: int, told: int, is_first: bool, **more: Any
-) -> dict[str, Any]:
+) -> Json:
     me, sync = syncing.identity(), syncing.store.sync
     samples = sync.samples(ceiling) if is_first else {}
     said = {"device": [me.id, me.name, me.public], "samples": samples, **batch._asdict()}
@@ -87,7 +88,7 @@ def _say(
     return {**said, "vector": vector, "ceiling": ceiling, "told": told, **more}
 
 
-def answer(request: dict[str, Any], syncing: Syncing, *, ceiling: int) -> dict[str, Any]:
+def answer(request: Json, syncing: Syncing, *, ceiling: int) -> Json:
     """Take what another machine sends, and give what it lacks, up to a classification."""
     syncing.identity()
     asked, sync = _Said.read(request), syncing.store.sync
@@ -168,14 +169,14 @@ class Ssh:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
         )  # fmt: skip
 
-    def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, request: Json) -> Json:
         """Send a request and return the answer."""
         process = self._process
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018
         try:
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
-            told: dict[str, Any] = json.loads(process.stdout.readline())
+            told: Json = json.loads(process.stdout.readline())
         except (OSError, ValueError) as error:
             raise Refused(
                 f"{self._url} gives no answer; ssh says why above",
@@ -199,7 +200,7 @@ def ask_server(url: str, token: str) -> Ask:
     if token:
         headers["authorization"] = f"Bearer {token}"
 
-    def ask(request: dict[str, Any]) -> dict[str, Any]:
+    def ask(request: Json) -> Json:
         from urllib.error import HTTPError, URLError  # start-up time
         from urllib.request import Request, urlopen
 
@@ -207,7 +208,7 @@ def ask_server(url: str, token: str) -> Ask:
         try:
             asked = Request(address, body, headers)  # noqa: S310 - http and https only
             with urlopen(asked, timeout=_SECONDS) as reply:  # noqa: S310
-                told: dict[str, Any] = json.load(reply)
+                told: Json = json.load(reply)
         except HTTPError as error:
             raise Refused(f"{url}: {_message(error.read())}") from error
         except (URLError, OSError, ValueError) as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.errors import NotFound, Refused
 from bethink.ports import Device, OpBatch, Store
 from bethink.sync.folder import Bad, Folder, Segment
@@ -152,8 +153,8 @@ class FolderSync:
         self._syncing, self._store, self._folder = syncing, syncing.store, folder
         self._target, self._ceiling = target, ceiling
         known = self._store.sync.settings().get("targets", {}).get(target, {})
-        self.about: dict[str, Any] = known
-        self._files: dict[str, dict[str, Any]] = known.get("files", {})
+        self.about: Json = known
+        self._files: dict[str, Json] = known.get("files", {})
         self._salt = known.get("salt") or (make_salt() if folder.secret is not None else "")
         self._cleaned = known.get("erased", 0)
         self._told = max(ceiling, known.get("told", 0))  # up to where it was ever told
@@ -201,7 +202,7 @@ class FolderSync:
     def _at(self) -> str:
         return self._syncing.now().isoformat(timespec="seconds")
 
-    def _take_devices(self, accept: set[str]) -> dict[str, dict[str, Any]]:
+    def _take_devices(self, accept: set[str]) -> dict[str, Json]:
         """Return the machines whose files are taken: accepted, or proven by the secret."""
         report, store = self._syncing.report, self._store.sync
         known = {device.id: device for device in store.devices()}
@@ -243,7 +244,7 @@ class FolderSync:
         return found
 
     def _retired(
-        self, here: Iterable[dict[str, Any]], accept: set[str], known: Mapping[str, Device]
+        self, here: Iterable[Json], accept: set[str], known: Mapping[str, Device]
     ) -> set[str]:
         """Return the machines that are no longer trusted, as those say that are."""
         for one in here:

@@ -28,7 +28,7 @@ class QueryRequest(NamedTuple):
     id: str = ""
 
     @property
-    def keywords(self) -> dict[str, Any]:
+    def keywords(self) -> Json:
         """Keyword arguments for the facade."""
         keywords = {
             name: tuple(value) if isinstance(value, list) else value

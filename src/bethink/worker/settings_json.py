@@ -72,7 +72,7 @@ def settings_from_json(data: Any) -> Settings:
         for name, origin in origins.items():
             if origin.kind == "project file" and name in values:
                 refuse_in_project(name, values[name], origin.where)
-        settings: dict[str, Any] = {
+        settings: Json = {
             name: _decode_setting(SETTINGS_BY_NAME[name], value) for name, value in values.items()
         }
         home, project = _decode_path(theirs["home"]), _decode_path(theirs["project"])

@@ -37,8 +37,8 @@ class CompletionRequest(NamedTuple):
     task: str
     system: str
     user: str
-    schema: Mapping[str, Any]
-    outline_schema: Mapping[str, Any]
+    schema: Mapping[str, object]
+    outline_schema: Mapping[str, object]
     output_tokens: int
     input_tokens: int
 

@@ -6,7 +6,7 @@ The server over standard input and output sends it as it is, the one over HTTP b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.access.policy import Principal, require
 from bethink.core.json_values import Json
@@ -139,7 +139,7 @@ def _complete(
     return {"completion": {"values": [one_line(one) for one in names], "hasMore": has_more}}
 
 
-def _text(params: Mapping[str, Any], name: str) -> str:
+def _text(params: Mapping[str, object], name: str) -> str:
     if isinstance(value := params.get(name), str):
         return value
     raise invalid_params()

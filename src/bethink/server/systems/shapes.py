@@ -20,7 +20,7 @@ from bethink.errors import Refused
 _MILLISECONDS = 1000.0
 
 
-def translate_arguments(row: Json, given: Mapping[str, Any]) -> Json:
+def translate_arguments(row: Json, given: Mapping[str, object]) -> Json:
     """Return the keywords of an operation for the arguments of a tool."""
     keywords: Json = json.loads(json.dumps(row.get("always", {})))
     for name, spec in row.get("arguments", {}).items():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bethink.core import with_progress
+from bethink.core.json_values import Json
 from bethink.errors import StoreBusy, StoreError
 from bethink.ports import CheckResult, Progress
 from bethink.store.postgres.connections import PgConnections
@@ -25,7 +24,7 @@ class PgAdmin(SqlAdmin):
 
     _connections: PgConnections
 
-    def _describe(self, db: Database) -> dict[str, Any]:
+    def _describe(self, db: Database) -> Json:
         del db
         server = self._connections.server.name
         return {"path": None, "server": server, "schema": migrations()[-1].version}

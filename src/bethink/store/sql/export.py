@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import apsw
 
+from bethink.core.json_values import Json
 from bethink.store.sql import history
 from bethink.store.sql.connection import Connections, Database, Row
 from bethink.store.sql.damage import REPLACEMENT, VALUE_ERRORS
@@ -26,7 +26,7 @@ from bethink.store.sql.sql_functions import state_hash
 
 EXPORT_FORMAT = 1
 EXPORT_TYPES = ("bethink", "recollect")  # of the first record; the second up to 0.2.0
-ExportRecord = dict[str, Any]  # a JSON object
+ExportRecord = Json  # a JSON object
 END = "end"  # the type of the last record, which says how many there are between it and the first
 DAMAGED = "damaged"  # the type of a record for a row that rot has changed; never imported
 

@@ -185,7 +185,7 @@ def to_json(values: Sequence[Any]) -> str:
     return _ENCODER.encode(values) if values else "[]"
 
 
-def metadata_json(metadata: Mapping[str, Any]) -> str:
+def metadata_json(metadata: Mapping[str, object]) -> str:
     if not metadata:
         return "{}"
     try:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from operator import methodcaller
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from bethink.core import with_progress
+from bethink.core.json_values import Json
 from bethink.errors import StoreBusy, StoreDamaged, StoreError
 from bethink.ports import CheckResult, Progress
 from bethink.store.sql.admin import SqlAdmin
@@ -207,7 +207,7 @@ class SqliteAdmin(SqlAdmin):
 
     _connections: SqliteConnections
 
-    def _describe(self, db: Database) -> dict[str, Any]:
+    def _describe(self, db: Database) -> Json:
         path = self._connections.path
         return {
             "path": None if path is None else str(path),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.model import RELATIONS
 
 Record = Mapping[str, Any]
@@ -24,7 +25,7 @@ _RELATIONS = frozenset(
 )
 
 
-def to_remind(records: Iterable[Record]) -> dict[str, Any]:
+def to_remind(records: Iterable[Record]) -> Json:
     """Return the export of a space, as `Memory.export` gives it, as one of Remind."""
     items: dict[str, Record] = {}
     links: list[Record] = []
@@ -61,7 +62,7 @@ def _is_new(item: Record) -> bool:
     return item["rev"] > 1 or not str(mark.get("key", "")).startswith("remind:")
 
 
-def _episode(item: Record) -> dict[str, Any]:
+def _episode(item: Record) -> Json:
     at = _time(item.get("occurred_at") or item["stored_at"])
     entities = [_entity_id(name) for name in item["entities"]]
     return {"id": item["id"], "content": item["text"], "title": item.get("caption"),
@@ -69,7 +70,7 @@ def _episode(item: Record) -> dict[str, Any]:
             "updated_at": at, "timestamp": at, "entity_ids": entities}  # fmt: skip
 
 
-def _concept(item: Record, uses: Mapping[str, Record]) -> dict[str, Any]:
+def _concept(item: Record, uses: Mapping[str, Record]) -> Json:
     at, use = _time(item.get("occurred_at") or item["stored_at"]), uses.get(item["id"], {})
     before = {"relation": "supersedes", "weight": 1.0}
     return {"id": item["id"], "title": item.get("caption"), "summary": item["text"],
@@ -81,7 +82,7 @@ def _concept(item: Record, uses: Mapping[str, Record]) -> dict[str, Any]:
             "entity_ids": [_entity_id(name) for name in item["entities"]]}  # fmt: skip
 
 
-def _relation(link: Record, target: str) -> dict[str, Any]:
+def _relation(link: Record, target: str) -> Json:
     kind = link["relation"] if link["relation"] in _RELATIONS else "correlates"
     return {"type": kind, "target_id": target, "strength": link["weight"],
             "context": link.get("context")}  # fmt: skip
