@@ -153,7 +153,7 @@ class SessionState:
         except (OSError, ValueError, RecursionError):
             return None  # missing or damaged: treat everything as new
 
-    def _write(self, part: _StatePart, value: Any) -> None:
+    def _write(self, part: _StatePart, value: object) -> None:
         if not self._has_name:
             return
         make_private_folder(self._folder)

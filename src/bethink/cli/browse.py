@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -72,7 +72,7 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
 @filter_options
 @limit_option(50)
 @option("--after ID", "Continue after this memory.", shell_complete=complete_ids)
-def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> int:
+def list_memories(app: App, /, limit: int, after: str | None, **where: object) -> int:
     """List memories, newest first.
 
     By when they were stored; [2026-03-01] before a text is the day it happened, if another.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.cli import process
 from bethink.cli.app import App
@@ -30,7 +30,7 @@ _ANSWERS = {
 }
 
 
-def run_query(app: App, kind: str, request: QueryRequest, **shown: Any) -> int:
+def run_query(app: App, kind: str, request: QueryRequest, **shown: object) -> int:
     """Find and print the answer to a question; return the exit code."""
     request = request._replace(id=os.urandom(8).hex())
     reply = _ask_worker(app, kind, request, shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -189,7 +189,7 @@ def recall(
     trace_candidates: int | None,
     translated: tuple[str, ...],
     as_text: bool,
-    **options: Any,
+    **options: object,
 ) -> int:
     """Find the memories that answer a question.
 
@@ -216,7 +216,7 @@ def recall(
 @click.argument("query")
 @recall_options("profile")
 @query_options
-def why_not(app: App, /, item_id: str, query: str, profile: str | None, **options: Any) -> None:
+def why_not(app: App, /, item_id: str, query: str, profile: str | None, **options: object) -> None:
     """Explain why a memory was not recalled.
 
     Follows the memory with this ID through the pipeline of QUERY: the step that dropped
@@ -250,7 +250,7 @@ def answer_why_not(app: App, memory: Memory, request: QueryRequest, *, item_id: 
 @click.argument("query")
 @option("--profiles A,B,...", "Profiles to compare; default: all built-in ones.")
 @query_options
-def compare(app: App, /, query: str, profiles: str | None, **options: Any) -> int:
+def compare(app: App, /, query: str, profiles: str | None, **options: object) -> int:
     """Run a query with several profiles, side by side.
 
     Up to three profiles are shown with their texts, more of them by the rank each gives a

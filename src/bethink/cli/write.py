@@ -112,7 +112,7 @@ def _from_here(anchor: str) -> str:
 @option("--key TEXT", "Idempotency key: a second call with it stores nothing.")
 @option("--force", "Store it even if it looks like a log.", default=None)
 @option("--extract", "Also extract details with the language model.")
-def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: Any) -> None:
+def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: object) -> None:
     """Store a memory.
 
     TEXT is the memory; without one, or for -, it is read from standard input. Several

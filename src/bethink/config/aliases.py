@@ -94,7 +94,7 @@ class Alias:
             "text": "text on one line",
         }[self.row["type"]]
 
-    def convert(self, value: Any) -> object:
+    def convert(self, value: object) -> object:
         """Our value for one of theirs: by a table, a template or a divisor."""
         name = str(value).lower() if isinstance(value, bool) else value
         if name in (values := self.row.get("values", {})):

@@ -182,14 +182,14 @@ def profile_toml(profile: Profile, comments: Sequence[str] = ()) -> str:
     return "".join(f"# {line}\n" for line in comments) + tomlkit.dumps(given)
 
 
-def _part_table(part: Any, registry: Registry[Any]) -> Json:
+def _part_table(part: object, registry: Registry[Any]) -> Json:
     use = registry.name_of(type(part)) or location_of(type(part))
     if use is None:
         raise BadProfile(f"{type(part).__name__} is not registered under a name")
     return {"use": use, **_toml_value(part)}
 
 
-def _toml_value(value: Any) -> Any:
+def _toml_value(value: object) -> Any:
     """A value in its TOML form; pairs of a name and a value become an inline table."""
     from tomlkit import inline_table  # as above
 

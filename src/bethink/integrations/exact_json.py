@@ -47,7 +47,7 @@ def encode_opaque(value: object, name: str = "") -> object:
     return value
 
 
-def decode_opaque(value: Any) -> Any:
+def decode_opaque(value: object) -> Any:
     """Return the original of an encoded value."""
     if isinstance(value, Mapping):
         if set(value) == {OPAQUE_KEY}:
@@ -94,7 +94,7 @@ class ExactJson(NamedTuple):
 
 
 def to_exact_json(
-    value: Any, what: str = "the value", *, max_bytes: int = MAX_TEXT_BYTES
+    value: object, what: str = "the value", *, max_bytes: int = MAX_TEXT_BYTES
 ) -> ExactJson:
     """Return a value as JSON text with its secrets redacted.
 

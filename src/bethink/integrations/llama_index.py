@@ -99,7 +99,7 @@ class BethinkMemoryBlock(BaseMemoryBlock[str]):
     filters: Json = Field(default_factory=dict)
     abstain: bool = True
 
-    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
+    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: object) -> str:
         return await asyncio.to_thread(self._recall, _last_question(messages or ()))
 
     async def _aput(self, messages: list[ChatMessage]) -> None:

@@ -205,7 +205,7 @@ def openapi_document() -> Json:
     }
 
 
-def _with_names(node: Any, names: Mapping[int, str]) -> Any:
+def _with_names(node: object, names: Mapping[int, str]) -> Any:
     """Return a part of the document with references in place of the schemas that have a name."""
     if isinstance(node, list):
         return [_with_names(part, names) for part in node]

@@ -74,7 +74,7 @@ def _make_option(argument: str, spec: Json) -> click.Option:
     )
 
 
-def _run(system: str, name: str, app: App, /, **given: Any) -> int:
+def _run(system: str, name: str, app: App, /, **given: object) -> int:
     theirs = load_system(system)
     app.profile, row = theirs.profile, theirs.rows[name]
     tool = make_tool(system, name, row)

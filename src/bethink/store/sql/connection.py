@@ -94,7 +94,7 @@ class _ListBinding(threading.local):
 _lists = _ListBinding()
 
 
-def as_table(values: Any) -> Any:
+def as_table(values: object) -> Any:
     """Bind strings (a tuple) or integers (an array) as the rows of ``carray(?)``.
 
     There must be at least one; one statement serves any number of them. A string with NUL
