@@ -78,7 +78,7 @@ def test_links_between_entities_belong_to_the_memory_that_states_them(database: 
         with Memory(PostgresStore.open(database, space=space), embedder=None) as memory:
             for where in ("here", "there"):
                 last[space] = memory.remember(f"Ylva owns the Kestrel plan {where}").id
-            memory.link("person:ylva", "knows", "other:kestrel", context="since May")
+            memory.link("person:ylva", "knows", "project:kestrel", context="since May")
             secret = memory.remember("Kestrel flies at night", classification=3).id
             memory.put_thread("Mixed", [last[space], secret], id="mixed")
             memory.put_thread("Open", [last[space]], id="open")
