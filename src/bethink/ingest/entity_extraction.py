@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from bethink.core.characters import strip_hidden
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.speakers import ROLES
@@ -236,7 +237,7 @@ def _names_by_reading(
 ) -> Iterator[tuple[_Span, ExtractedName]]:
     """Yield the names that are sure enough; what is a symbol its form tells better."""
     for begin, end, kind, probability in names:
-        name = " ".join(text[begin:end].split())
+        name = " ".join(strip_hidden(text[begin:end]).split())
         is_lower = name.islower()
         limit = _MIN_LOWER_PROBABILITY if is_lower else _MIN_PROBABILITY
         if probability < limit or (is_lower and not name.replace(" ", "").isalpha()):

@@ -182,6 +182,12 @@ def test_no_name_is_as_long_as_a_text(text):
     assert all(len(entity) < 200 for entity in found(text))
 
 
+@each_row("text", ["Ask \u202eMaria\u202c about it", "Ask Mar\u200bia about it"])
+def test_a_name_has_no_hidden_characters(text):
+    """What looks like one name is one entity."""
+    assert found(text) == ["person:maria"]
+
+
 def test_keys_make_spellings_agree():
     """Case and spaces do not count."""
     assert entity_key(" Ana  LEE ") == entity_key("ana lee") == "ana lee"
