@@ -13,16 +13,15 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from stat import S_ISDIR, S_ISFIFO, S_ISREG
-from threading import Thread
 from typing import BinaryIO, Protocol
 
 from bethink.core.json_values import Json, parse_strict_json
+from bethink.core.lazy import BackgroundCall
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.importers.entry import ReadProgress
@@ -141,15 +140,15 @@ def open_stream(name: str) -> Iterator[InputStream]:
 
 def _open_pipe(path: Path) -> BinaryIO:
     """Open a named pipe; raise Refused where no program opens it to write."""
-    opened: SimpleQueue[BinaryIO] = SimpleQueue()
     # Opening it waits for a writer, however long.
-    Thread(target=lambda: opened.put(path.open("rb")), daemon=True).start()
+    opened = BackgroundCall(lambda: path.open("rb"))
     try:
-        return opened.get(timeout=_WRITER_TIMEOUT_S)
-    except Empty as error:
-        writer = os.open(path, os.O_RDWR)  # so that the thread ends
-        opened.get().close()
-        os.close(writer)
+        return opened.result(_WRITER_TIMEOUT_S)
+    except TimeoutError as error:
+        with suppress(PermissionError):  # where it may be read only
+            writer = os.open(path, os.O_RDWR)  # so that the thread ends
+            opened.result().close()
+            os.close(writer)
         raise Refused(
             f"{path.name} is a pipe that no program writes to",
             remedy="start the program that writes to it first",

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -104,6 +105,20 @@ def test_a_pipe_without_a_writer_is_refused(
 
     with pytest.raises(Refused, match="no program writes to"), open_stream(str(tmp_path / "pipe")):
         pass
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_that_cannot_be_opened_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does one end otherwise that may be read only."""
+    monkeypatch.setattr(streams, "_WRITER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(os, "open", Mock(side_effect=PermissionError))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Refused, match="no program writes to"):
+        streams._open_pipe(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError):
+        streams._open_pipe(tmp_path / "gone")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
