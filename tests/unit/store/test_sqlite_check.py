@@ -98,6 +98,21 @@ def test_what_is_derived_is_made_anew(path: Path, raw: apsw.Connection, what: st
     assert bad(check(path)) == set()
 
 
+def test_a_count_that_rot_has_taken_is_made_anew(path: Path, raw: apsw.Connection) -> None:
+    """Where the file has no number at all, which its definition forbids."""
+    redefine = "UPDATE sqlite_schema SET sql = ? WHERE name = 'entity'"
+    defined = raw.execute("SELECT sql FROM sqlite_schema WHERE name = 'entity'").get
+    raw.execute("PRAGMA writable_schema = ON")
+    raw.execute(redefine, (defined.replace("mentions INTEGER NOT NULL", "mentions INTEGER"),))
+    raw.execute("PRAGMA writable_schema = RESET; UPDATE entity SET mentions = NULL")
+    raw.execute("PRAGMA writable_schema = ON")
+    raw.execute(redefine, (defined,))
+
+    assert "mentions" in bad(check(path))
+    assert check(path, repair=True)["mentions"].repaired
+    assert bad(check(path)) == set()
+
+
 def test_a_repaired_index_finds_again(path: Path, raw: apsw.Connection) -> None:
     """Every memory, by its words and by its vector."""
     raw.execute("DELETE FROM posting_new; DELETE FROM chunk")

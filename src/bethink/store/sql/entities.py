@@ -295,12 +295,14 @@ _SELECT_WRONG_TIMES = f"""
 """
 _FORGET_MOMENTUM = "UPDATE entity SET momentum = 0.0, momentum_at = NULL WHERE id = ?"
 _RECOUNT = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))"
-_RECOUNT_WRONG = f"UPDATE entity SET mentions = {MENTIONS} WHERE mentions <> {MENTIONS}"
+# Rot may have left no number.
+_IS_WRONG = f"coalesce(mentions, -1) <> {MENTIONS}"
+_RECOUNT_WRONG = f"UPDATE entity SET mentions = {MENTIONS} WHERE {_IS_WRONG}"
 
 
 def verify_mentions(db: Database) -> str:
     """Describe entities that do not fit their memories; "" when there are none."""
-    wrong = select(db, f"SELECT id FROM entity WHERE mentions <> {MENTIONS} ORDER BY id")
+    wrong = select(db, f"SELECT id FROM entity WHERE {_IS_WRONG} ORDER BY id")
     late = select(db, _SELECT_WRONG_TIMES)
     problems = [
         f"{len(found):,} {what}, the first is {found[0][0]}"
