@@ -41,6 +41,15 @@ def test_every_error_of_the_driver_becomes_one_of_ours(error: type[apsw.Error]) 
     assert caught.value.message
 
 
+def test_an_error_without_words_is_told_by_its_code() -> None:
+    """A copy that fails says that there is no error."""
+    error = apsw.IOError("not an error")
+    vars(error)["extendedresult"] = apsw.SQLITE_IOERR_WRITE
+
+    with pytest.raises(StoreError, match="SQLITE_IOERR_WRITE"), translate_errors("space.db"):
+        raise error
+
+
 def test_other_errors_pass(tmp_path: Path) -> None:
     """Only what the driver raises is translated."""
     with pytest.raises(KeyError), translate_errors("space.db"):

@@ -115,5 +115,13 @@ def _to_own_error(name: str, error: apsw.Error) -> BethinkError:
         )
     for rule in _RULES:
         if isinstance(error, rule.errors):
-            return rule.error_type(rule.message.format(name=name, error=error), remedy=rule.remedy)
+            said = rule.message.format(name=name, error=_reason(error))
+            return rule.error_type(said, remedy=rule.remedy)
     return StoreError(f"{name} failed: {error}")
+
+
+def _reason(error: apsw.Error) -> str:
+    """Return what SQLite says; of a copy that fails it has only the code."""
+    code = getattr(error, "extendedresult", 0)
+    is_told = str(error) != "not an error"
+    return str(error) if is_told else str(apsw.mapping_extended_result_codes.get(code, "unknown"))
