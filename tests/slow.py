@@ -18,7 +18,7 @@ ALWAYS = (
     "conformance", "e2e", "golden", "property", "unit/integrations", "unit/store/test_postgres_*.py",
 )  # fmt: skip
 SLOW_SETUP_S = 0.3  # what a whole file waits for
-SLOW_S = 0.08  # of one test with all its rows; what is quicker takes half a minute together
+SLOW_S = 0.05  # of one test with all its rows; what is quicker takes half a minute together
 MOSTLY = 0.7  # a file with so many slow tests is slow
 
 
