@@ -156,12 +156,18 @@ class Fields:
         return name in self.given
 
     def get(self, name: str) -> object:
-        """Return the value of a field; None where there is none."""
-        return self.given.get(name)
+        """Return the value of a field; None where there is none.
+
+        Raise Refused for one that cannot be read.
+        """
+        found = self.given.get(name)
+        if isinstance(found, Refused):
+            raise found
+        return found
 
     def text(self, *names: str) -> str:
         """Return a stripped text; empty where there is none."""
-        return next((text for name in names if (text := text_of(self.given.get(name)))), "")
+        return next((text for name in names if (text := text_of(self.get(name)))), "")
 
     def line(self, *names: str, limit: int = _MAX_NAME_LENGTH) -> str:
         """Return a text on one line, cut to the length of names."""
@@ -169,19 +175,19 @@ class Fields:
 
     def number(self, name: str, least: float, most: float, otherwise: float) -> float:
         """Return a number clamped to a range, or the default."""
-        return clamped_number(self.given.get(name), least, most, otherwise)
+        return clamped_number(self.get(name), least, most, otherwise)
 
     def time(self, *names: str) -> datetime | None:
         """Return a time; None where there is none."""
-        return next((at for name in names if (at := time_of(self.given.get(name)))), None)
+        return next((at for name in names if (at := time_of(self.get(name)))), None)
 
     def array(self, *names: str) -> list[object]:
         """Return a list; empty where there is none."""
-        return next((found for name in names if (found := list_of(self.given.get(name)))), [])
+        return next((found for name in names if (found := list_of(self.get(name)))), [])
 
     def fields(self, name: str) -> Fields:
         """Return the fields of an object inside."""
-        return Fields(self.given.get(name))
+        return Fields(self.get(name))
 
     def each(self, *names: str) -> list[Fields]:
         """Return the objects of a list."""
@@ -189,11 +195,11 @@ class Fields:
 
     def has_list(self, name: str) -> bool:
         """Whether a field is a list, perhaps an empty one."""
-        return isinstance(self.given.get(name), list)
+        return isinstance(self.get(name), list)
 
     def only(self, *names: str) -> dict[str, object]:
         """Return some of the fields, for metadata."""
-        return {name: self.given.get(name) for name in names}
+        return {name: self.get(name) for name in names}
 
 
 class Entry(NamedTuple):

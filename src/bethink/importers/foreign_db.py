@@ -37,10 +37,13 @@ _IS_WITHOUT_ROWID = "SELECT max(wr) FROM pragma_table_list WHERE name = ?"
 
 
 class ForeignRow(NamedTuple):
-    """One row: its cells by column, as bytes; ``refused`` where one of them is too large."""
+    """One row: its cells by column, as bytes, or why one is not read.
+
+    ``refused`` is why the row is not: a column that was asked for by its name is too large.
+    """
 
     where: str
-    cells: Mapping[str, bytes | None]
+    cells: Mapping[str, bytes | Refused | None]
     refused: Refused | None = None
 
     def text(self, column: str) -> str:
@@ -48,20 +51,31 @@ class ForeignRow(NamedTuple):
         cell = self.cells.get(column)
         if cell is None:
             return ""
+        if isinstance(cell, Refused):
+            raise cell
         try:
             return cell.decode().strip()
         except UnicodeDecodeError as error:
             raise BadText(f"{column} is not UTF-8 at byte {error.start + 1}") from error
 
+    def text_or_refusal(self, column: str) -> str | Refused:
+        """Return the cell as stripped text, or why it cannot be read."""
+        try:
+            return self.text(column)
+        except Refused as refused:
+            return refused
+
     def first(self, *columns: str) -> str:
         """Return the first of these cells that is not empty, with invalid characters replaced."""
         cells = (self.cells.get(column) for column in columns)
-        return next((cell.decode("utf-8", "replace") for cell in cells if cell), "")
+        texts = (cell.decode("utf-8", "replace") for cell in cells if isinstance(cell, bytes))
+        return next(filter(None, texts), "")
 
     def number(self, column: str) -> float | None:
         """Return the cell as a number, or None."""
+        cell = self.cells.get(column)
         try:
-            return float(self.cells.get(column) or b"")
+            return float(cell if isinstance(cell, bytes) else b"")
         except ValueError:
             return None
 
@@ -110,33 +124,27 @@ class ForeignDb:
     def rows(self, table: str, names: Sequence[str], order: Sequence[str]) -> Iterator[ForeignRow]:
         """Yield the rows of a table, if it exists, with those of the columns that it has.
 
-        Without names it is all of them, but for what is no text, such as vectors.
+        Without names it is all of them; then one that is too large does not refuse the row.
         """
         columns = self.tables().get(table, frozenset())
         present = [column for column in names or sorted(columns) if column in columns]
         if not present:
             return
         quoted = [_quote_identifier(column) for column in present]
-        # Type and size of a cell are told without loading it.
-        read_if = [("1" if names else f"typeof({name}) <> 'blob'", name) for name in quoted]
-        sizes = ", ".join(
-            f"iif({when}, ifnull(octet_length({name}), 0), 0)" for when, name in read_if
-        )
+        # The size of a cell is told without loading it; of one that is too large it stands for it.
         cells = ", ".join(
-            f"iif({when} AND octet_length({name}) <= {MAX_CELL_BYTES}, CAST({name} AS BLOB), NULL)"
-            for when, name in read_if
+            f"iif(octet_length({name}) <= {MAX_CELL_BYTES}, CAST({name} AS BLOB),"
+            f" octet_length({name}))"
+            for name in quoted
         )
         sorting = ", ".join(_quote_identifier(column) for column in order if column in columns)
         # Only quoted column names vary in this statement.
-        select_sql = f"SELECT max(0, {sizes}), {cells} FROM {_quote_identifier(table)}"  # noqa: S608
+        select_sql = f"SELECT {cells} FROM {_quote_identifier(table)}"  # noqa: S608
         with _translate_errors(self._name):
-            for number, (largest, *found) in self._select_each(table, select_sql, sorting, columns):
-                row = ForeignRow(f"row {number} of {table}", dict(zip(present, found, strict=True)))
-                if largest > MAX_CELL_BYTES:
-                    row = row._replace(
-                        refused=TooLarge("a cell", limit=MAX_CELL_BYTES, actual=largest)
-                    )
-                yield row
+            for number, found in self._select_each(table, select_sql, sorting, columns):
+                read = dict(zip(present, map(_cell, found), strict=True))
+                spoiling = (cell for cell in read.values() if names and isinstance(cell, Refused))
+                yield ForeignRow(f"row {number} of {table}", read, next(spoiling, None))
 
     def _select_each(
         self, table: str, select_sql: str, sorting: str, columns: frozenset[str]
@@ -167,6 +175,13 @@ class ForeignDb:
         except (apsw.CorruptError, apsw.NotADBError) as error:
             return ids, error
         return ids, None
+
+
+def _cell(found: bytes | int | None) -> bytes | Refused | None:
+    """Return a cell, or why it is not read where its size was found."""
+    if isinstance(found, int):
+        return TooLarge("a cell", limit=MAX_CELL_BYTES, actual=found)
+    return found
 
 
 class ForeignRecords:

@@ -85,9 +85,9 @@ class Memind(TableReader):
         with self.open(self._path) as db:
             ids = self.ids_by_table(db, ("memory_item", "memory_insight"))
             for row in db.rows("memory_insight", ("biz_id", "points"), ("biz_id",)):
-                fields = self.row_fields(row)
+                said = row.text_or_refusal("points")
                 own = ids["memory_insight"].get(row.first("biz_id"))
-                points = fields.each("points") if isinstance(fields, Fields) else []
+                points = Fields({"points": said}).each("points") if isinstance(said, str) else []
                 sources = {str(one) for point in points for one in point.array("sourceItemIds")}
                 for source in sorted(sources & ids["memory_item"].keys()) if own else ():
                     target = ids["memory_item"][source]

@@ -93,7 +93,10 @@ class Remind(TableReader):
         cells = super().row_fields(row)
         if isinstance(cells, Refused):
             return cells
-        data = decoded_json(cells.get("data") or "{}")
+        try:
+            data = decoded_json(cells.get("data") or "{}")
+        except Refused as refused:
+            return refused
         if not isinstance(data, dict):
             return Refused("its data is not a JSON object")
         given = {name: value for name, value in data.items() if value is not None}

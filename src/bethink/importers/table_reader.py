@@ -7,7 +7,7 @@ is identified. Row numbers alone do not identify: two databases both begin at 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
@@ -129,8 +129,10 @@ class TableReader(Reader):
         for db in self.open_each() if name else ():
             ids = self.ids_by_table(db, (of,))[of]
             for row in db.rows(name, (), (time,)):
-                fields = self.row_fields(row)
-                if isinstance(fields, Fields) and (edit := self.file_edit(fields, ids)):
+                fields, edit = self.row_fields(row), None
+                with suppress(Refused):  # what cannot be read is left out
+                    edit = self.file_edit(fields, ids) if isinstance(fields, Fields) else None
+                if edit is not None:
                     yield edit
 
     def file_edit(self, row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
@@ -155,11 +157,11 @@ class TableReader(Reader):
         return f"{table} {key}"
 
     def row_fields(self, row: ForeignRow) -> Fields | Refused:
-        """Return the cells of a row as fields, or why they cannot be read."""
-        try:
-            return Fields({name: row.text(name) for name in row.cells})
-        except Refused as refused:
-            return refused
+        """Return the cells of a row as fields, or why they cannot be read.
+
+        A cell that is not read refuses the row when it is asked for: others are not needed.
+        """
+        return Fields({name: row.text_or_refusal(name) for name in row.cells})
 
     @contextmanager
     def open(self, path: Path) -> Iterator[Tables]:
@@ -177,17 +179,22 @@ class TableReader(Reader):
     def _row_entries(self, name: str, table: Table, row: ForeignRow) -> Iterator[Entry]:
         """Yield the memory of a row, several where its text is too long for one, or why not."""
         fields = self.row_fields(row) if row.refused is None else row.refused
+        use = None
         try:
+            for one in table.key:
+                row.text(one)  # what identifies the row must be readable
             draft = table.draft(fields) if isinstance(fields, Fields) else fields
+            if isinstance(fields, Fields) and draft is not None:
+                use = table.use(fields)
         except Refused as refused:
             draft = refused
         if isinstance(draft, Refused):
             yield Entry(row.where, draft)
         elif draft is not None and not draft.text:
             yield Entry(row.where, Refused("the row has no content"))
-        elif draft is not None and isinstance(fields, Fields):
+        elif draft is not None:
             own = self.row_id(name, [row.first(one) for one in table.key])
-            origin, use = self.origin(name, row.first(table.key[0])), table.use(fields)
+            origin = self.origin(name, row.first(table.key[0]))
             for number, text in enumerate(split_text(draft.text)):
                 part = digest(own, str(number)) if number else own
                 yield Entry(row.where, draft._replace(text=text), part, origin=origin, use=use)

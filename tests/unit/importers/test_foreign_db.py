@@ -174,15 +174,15 @@ def test_cells_are_taken_for_what_they_are(tmp_path: Path) -> None:
         huge, bad, empty = db.rows("t", ("a", "b", "none"), ())
 
     assert isinstance(huge.refused, TooLarge)
-    assert huge.cells["a"] is None
+    assert huge.first("a") == ""
     with pytest.raises(BadText, match="a is not UTF-8 at byte 1"):
         bad.text("a")
     assert bad.number("b") == 2.5
     assert (empty.text("a"), empty.number("b")) == ("", None)
 
 
-def test_of_all_columns_what_is_no_text_is_left_out(tmp_path: Path) -> None:
-    """A vector beside a memory is not read, however large it is, nor is it a reason to refuse."""
+def test_of_all_columns_one_that_is_too_large_refuses_no_row(tmp_path: Path) -> None:
+    """A vector beside a memory is not read, but only who asks for it hears why."""
     path = tmp_path / "x.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE memory (id, words, vector)")
@@ -193,5 +193,8 @@ def test_of_all_columns_what_is_no_text_is_left_out(tmp_path: Path) -> None:
         (named,) = found.rows("memory", ("id", "vector"), ("id",))
 
     assert all_of_it.refused is None
-    assert all_of_it.cells == {"id": b"7", "words": b"the barn is red", "vector": None}
+    assert (all_of_it.text("id"), all_of_it.first("words")) == ("7", "the barn is red")
+    assert (all_of_it.first("vector"), all_of_it.number("vector")) == ("", None)
+    with pytest.raises(TooLarge):
+        all_of_it.text("vector")
     assert isinstance(named.refused, TooLarge)

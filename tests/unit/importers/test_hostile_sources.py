@@ -77,6 +77,33 @@ def test_a_bad_cell_spoils_no_other_row(tmp_path: Path, space: Memory, cell: str
     assert (third.stored, third.n_refused) == (1, 1)
 
 
+@each_row("cell", SPOILING, ids=["utf8", "huge", "blob", "nul"])
+def test_a_bad_cell_that_nothing_reads_spoils_nothing(
+    tmp_path: Path, space: Memory, cell: str
+) -> None:
+    """Other programs keep much beside a memory."""
+    seen = foreign.claude_mem(tmp_path)
+    with foreign.database(seen) as db:
+        db.execute("ALTER TABLE observations ADD COLUMN raw_cache")
+        db.execute(f"UPDATE observations SET raw_cache = {cell}")
+
+    assert both(space, seen).n_refused == 0
+
+
+def test_words_and_ids_may_be_stored_as_bytes(tmp_path: Path, space: Memory) -> None:
+    """A column of SQLite holds values of any type."""
+    remind = foreign.remind(tmp_path)
+    before = import_from(space, remind, preview=True).stored
+    with foreign.database(remind) as db:
+        for number in range(3):
+            data = json.dumps({"content": f"The {number}. ferry leaves at noon"}).encode()
+            db.execute("INSERT INTO episodes (id, data) VALUES (?, ?)", (b"id%d" % number, data))
+
+    tally = both(space, remind)
+
+    assert (tally.stored, tally.n_refused) == (before + 3, 0)
+
+
 def test_an_entity_that_stands_twice_is_read_twice(tmp_path: Path, space: Memory) -> None:
     """Neither takes the other for its own earlier words."""
     one = {**foreign.GRAPH[0], "observations": ["Likes long walks by the sea"]}
