@@ -145,7 +145,7 @@ def _prepare_space(connections: SqliteConnections) -> None:
 
 
 def _create_schema(db: apsw.Connection) -> None:
-    """Migrate the first space of a process; copy its pages into the others: ten times faster."""
+    """Make the pages of an empty space once in a process; copy them into each: far faster."""
     steps = migrations()
     with closing(apsw.Connection(":memory:")) as source:
         if (empty := _EMPTY_SPACES.get(steps)) is None:
