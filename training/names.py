@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bethink.models.name_model import KINDS, MAX_PIECES, split_words, word_pieces, word_shapes
+from words import texts_in
 
 DATA = Path(__file__).resolve().parent / "data"
 FILES = ("chats", "work", "langs", "more", "chats-2", "notes-2", "chats-3")
@@ -33,7 +34,6 @@ VARIANTS, COPIES_OF_LAST = 6, 3
 MADE, UNLABELLED = 20, 50  # of which file a text is: so much more if it was made of its lines
 CITIES = 60_000  # inhabitants
 MAX_WORDS = 110
-NO_TEXTS = frozenset(("id", "date", "speaker", "label", "domain", "lang", "replaces", "role"))
 FIRMS = (" Ltd", " GmbH", " & Sons", " Inc", " Labs", " Group", " Partners", " AG", " Foods")
 
 Name = tuple[int, int, str]
@@ -178,22 +178,11 @@ def other_texts(draw: random.Random) -> Iterator[str]:
         for written in filter(str.strip, path.read_text().splitlines()):
             record = json.loads(written)
             speaker = record.get("speaker") if isinstance(record, dict) else None
-            for text in _texts_in(record):
+            for text in texts_in(record):
                 said = f"{speaker}: {text}" if speaker and draw.random() < 0.3 else text
                 if len(text) > 12 and text not in seen and "[" not in text:
                     seen.add(text)
                     yield said
-
-
-def _texts_in(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, part in value.items():
-            yield from () if name in NO_TEXTS else _texts_in(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _texts_in(part)
 
 
 class Words:

@@ -55,20 +55,20 @@ def own_texts() -> Iterator[str]:
         if path.suffix in (".jsonl", ".json"):
             whole = path.read_text()
             for record in whole.splitlines() if path.suffix == ".jsonl" else (whole,):
-                yield from _texts_in(json.loads(record))
+                yield from texts_in(json.loads(record))
         elif path.suffix == ".txt" and path.stem != "held":
             yield from (TAGGED.sub("0", line) for line in path.read_text().splitlines())
 
 
-def _texts_in(value: object) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for name, part in value.items():
-            yield from () if name in NO_TEXTS else _texts_in(part)
+            yield from () if name in NO_TEXTS else texts_in(part)
     elif isinstance(value, list):
         for part in value:
-            yield from _texts_in(part)
+            yield from texts_in(part)
 
 
 def package_texts(package: Path) -> Iterator[tuple[bool, str]]:
