@@ -203,73 +203,6 @@ def remind_folder(folder: Path) -> Path:
     return folder
 
 
-# --- Letta and Zep -----------------------------------------------------------------------------
-
-
-def letta(folder: Path) -> Path:
-    """An agent file of the present version: blocks apart, messages in the agent."""
-    path = folder / "sam.af"
-
-    def message(number: int, role: str, text: str, **more: Any) -> dict[str, Any]:
-        content = [{"type": "text", "text": text, "signature": None}]
-        return {"type": "message", "role": role, "content": content, "id": f"message-{number}",
-                "created_at": f"2026-04-01T09:0{number}:00+00:00", "tool_calls": None,
-                **more}  # fmt: skip
-
-    spoken = {"name": "send_message", "arguments": '{"message": "I will remember the ferry"}'}
-    messages = [
-        message(0, "system", "You are a helpful agent with memory blocks."),
-        message(1, "user", '{"type": "user_message", "message": "The ferry leaves at nine", '
-                           '"time": "2026-04-01 09:01:00 AM UTC"}'),
-        message(2, "assistant", "thinking about it", tool_calls=[
-            {"id": "call-1", "type": "function", "function": spoken}
-        ]),
-        message(3, "tool", '{"status": "OK", "message": "None"}'),
-        message(4, "user", '{"type": "heartbeat", "reason": "request_heartbeat"}'),
-        message(5, "user", "And the last one at ten"),
-    ]  # fmt: skip
-    blocks = [
-        {"label": "human", "value": "Chad studies in Berkeley and sails", "limit": 20000,
-         "description": "What is known of the user", "id": "block-0"},
-        {"label": "persona", "value": "I am Sam", "limit": 20000, "id": "block-1"},
-        {"label": "empty", "value": "", "limit": 20000, "id": "block-2"},
-    ]  # fmt: skip
-    agent = {"name": "sam", "id": "agent-0", "block_ids": ["block-0"], "messages": messages}
-    whole = {"agents": [agent], "groups": [], "blocks": blocks, "files": [], "tools": []}
-    path.write_text(json.dumps(whole, indent=2))
-    return path
-
-
-def zep(folder: Path) -> Path:
-    """A graph as Zep returns it: edges with times of validity, nodes, episodes."""
-    path = folder / "zep.json"
-    whole = {
-        "nodes": [
-            {"uuid": "n-alice", "name": "Alice", "labels": ["Entity", "Person"],
-             "summary": "Alice runs the ferry", "created_at": "2026-04-01T09:00:00Z"},
-            {"uuid": "n-ferry", "name": "ferry", "labels": ["Entity"], "summary": "",
-             "created_at": "2026-04-01T09:00:00Z"},
-        ],
-        "edges": [
-            {"uuid": "e-1", "name": "RUNS", "fact": "Alice runs the ferry to Porto",
-             "source_node_uuid": "n-alice", "target_node_uuid": "n-ferry",
-             "created_at": "2026-04-01T09:00:00Z", "valid_at": "2026-03-01T00:00:00Z",
-             "invalid_at": None, "episodes": ["ep-1"]},
-            {"uuid": "e-2", "name": "LEAVES_AT", "fact": "The ferry leaves at eight",
-             "source_node_uuid": "n-ferry", "target_node_uuid": "n-alice",
-             "created_at": "2026-04-01T09:00:00Z", "valid_at": "2026-01-01T00:00:00Z",
-             "invalid_at": "2026-03-01T00:00:00Z", "episodes": []},
-        ],
-        "episodes": [
-            {"uuid": "ep-1", "content": "Alice: I run the ferry to Porto now", "source": "message",
-             "role": "Alice", "role_type": "user", "thread_id": "t-1",
-             "created_at": "2026-04-01T09:00:00Z"},
-        ],
-    }  # fmt: skip
-    path.write_text(json.dumps(whole, indent=2))
-    return path
-
-
 # --- claude-mem --------------------------------------------------------------------------------
 
 OBSERVATIONS = [
@@ -456,8 +389,6 @@ def claude_code(folder: Path) -> Path:
 MAKERS: dict[str, Maker] = {
     "mcp-memory": mcp_memory,
     "mem0": mem0,
-    "letta": letta,
-    "zep": zep,
     "remind": remind,
     "linksee": foreign_systems.linksee,
     "abmind": foreign_systems.abmind,

@@ -219,10 +219,10 @@ def import_memories(
     """Store many memories from a file, or from another tool.
 
     PATH is a file, gzipped or not, or a folder; - reads standard input. KIND is the
-    format: mcp-memory, mem0, letta, zep, remind, linksee, abmind, siftcoder, memind,
-    claude-mem, basic-memory, logseq, claude-code, chatgpt, claude, markdown; jsonl (one
-    object with the fields of a memory per line, or a string), text (one memory per paragraph),
-    lines (one per line); bethink (an earlier export, imported as a whole or not at all).
+    format: mcp-memory, mem0, remind, linksee, abmind, siftcoder, memind, claude-mem,
+    basic-memory, logseq, claude-code, chatgpt, claude, markdown; jsonl (one object with the
+    fields of a memory per line, or a string), text (one memory per paragraph), lines (one per
+    line); bethink (an earlier export, imported as a whole or not at all).
     auto detects it. Refused entries are reported, all others are stored; importing again
     stores nothing twice, and a changed entry becomes a new revision. Defaults apply to
     entries without that field.

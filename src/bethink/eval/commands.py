@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DATASET_NAMES = ("builtin", "notes", "locomo", "longmemeval", "beir", "jsonl")
+DATASET_NAMES = ("builtin", "notes", "locomo", "longmemeval", "jsonl")
 _FILE = click.Path(path_type=Path)
 
 
@@ -38,7 +38,6 @@ def dataset_options(function: F) -> F:
         click.option("--protocol", type=click.Choice(["official", "all"]), default="official",
                      show_default=True,
                      help="LongMemEval: user turns and no abstention questions, or everything."),
-        click.option("--split", metavar="NAME", help="BEIR: name of the qrels; default test."),
         click.option("--corpus", type=_FILE, metavar="FILE",
                      help="jsonl: file of the memories; without it the space is used."),
         click.option("--limit", type=click.IntRange(0), default=0, metavar="N",
@@ -63,7 +62,7 @@ def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
 
     what = options["what"]
     reading = DatasetOptions(
-        **{key: options[key] for key in ("level", "protocol", "split", "corpus", "limit")}
+        **{key: options[key] for key in ("level", "protocol", "corpus", "limit")}
     )
     if not what:
         return [open_dataset(name, reading) for name in OWN_SETS]

@@ -15,9 +15,7 @@ IMPORTERS: Registry[Any] = Registry(
     "importer",
     {
         "mcp-memory": "bethink.importers.mcp_memory:McpMemory",
-        "mem0": "bethink.importers.memory_services:Mem0",
-        "letta": "bethink.importers.memory_services:Letta",
-        "zep": "bethink.importers.memory_services:Zep",
+        "mem0": "bethink.importers.mem0:Mem0",
         "remind": "bethink.importers.remind:Remind",
         "linksee": "bethink.importers.linksee:Linksee",
         "abmind": "bethink.importers.abmind:Abmind",

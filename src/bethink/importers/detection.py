@@ -15,7 +15,7 @@ from bethink.importers.entry import Fields, ReadProgress
 from bethink.importers.foreign_db import MAGIC, open_foreign
 from bethink.importers.logseq import is_logseq
 from bethink.importers.markdown import MARKDOWN_ENDINGS, parse_note
-from bethink.importers.memory_services import LIST_KEYS, is_letta_agent, is_letta_passage, is_zep
+from bethink.importers.mem0 import LIST_KEYS
 from bethink.importers.remind import find_remind_folder, is_remind_export
 from bethink.importers.siftcoder import find_siftcoder
 from bethink.importers.streams import (
@@ -55,8 +55,6 @@ _VALUES_BY_KIND: dict[str, Callable[[Fields], bool]] = {
     "claude": lambda whole: whole.has_list("chat_messages"),
     "remind": is_remind_export,
     "mcp-memory": lambda whole: whole.has_list("entities") and "relations" in whole,
-    "letta": lambda whole: is_letta_agent(whole) or is_letta_passage(whole),
-    "zep": is_zep,
 }
 
 

@@ -68,11 +68,6 @@ def data(tmp_path):
         folder.mkdir(parents=True)
         (folder / "memories.jsonl.gz").write_bytes(gzip.compress(lines(TURNS).encode()))
         (folder / "questions.jsonl.gz").write_bytes(gzip.compress(lines(ASKED).encode()))
-    beir = tmp_path / "beir"
-    (beir / "qrels").mkdir(parents=True)
-    (beir / "corpus.jsonl").write_text('{"_id": "d", "title": "", "text": "A text"}\n')
-    (beir / "queries.jsonl").write_text('{"_id": "q", "text": "text?"}\n')
-    (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
     (tmp_path / "README.md").write_text("no data")
     return tmp_path
 
@@ -89,10 +84,10 @@ def measured(folder, **plan) -> dict:
 
 
 def test_every_set_in_a_folder_is_found_by_its_content(data):
-    """Stores of one folder are one set; a folder of two files is one; BEIR is told by qrels."""
+    """Stores of one folder are one set; a folder of two files is one."""
     found = {dataset.label: dataset for dataset in find_datasets([data], DatasetOptions())}
 
-    assert sorted(found) == ["beir-beir-test", "chat-1", "chat-2", "notes"]
+    assert sorted(found) == ["chat-1", "chat-2", "notes"]
     assert [case.name for case in found["notes"].cases()] == ["home", "work"]
     assert found["chat-1"].kind == found["chat-2"].kind
 

@@ -1,4 +1,4 @@
-"""What Remind 0.14, Letta and Zep keep is imported, and JSON is never torn into lines."""
+"""What Remind 0.14 keeps is imported, and JSON is never torn into lines."""
 
 from __future__ import annotations
 
@@ -65,76 +65,6 @@ def test_a_damaged_record_of_remind_is_named(memory: Memory, tmp_path: Path) -> 
 
     assert [refusal.where for refusal in tally.refused] == ["episodes/broken.json"]
     assert tally.stored > 3
-
-
-def test_the_blocks_and_messages_of_letta_are_imported(memory: Memory, tmp_path: Path) -> None:
-    """Without system prompts, tool results, heartbeats and empty blocks."""
-    tally = import_from(memory, foreign.letta(tmp_path))
-
-    found = {item.text: item for item in memory.browse(limit=50)}
-    assert found.keys() == {
-        "human: Chad studies in Berkeley and sails",
-        "persona: I am Sam",
-        "The ferry leaves at nine",
-        "I will remember the ferry",
-        "And the last one at ten",
-    }
-    first = found["The ferry leaves at nine"]
-    assert (first.level, first.speaker, first.session) == ("raw", "user", "letta:sam")
-    assert tally.kind == "letta"
-
-
-def test_older_and_packed_agent_files_are_read(memory: Memory, tmp_path: Path) -> None:
-    """The first version of the format, and a file that is a JSON text of the object."""
-    block = {"label": "human", "value": "Chad sails", "created_at": "2026-04-01T09:00:00+00:00"}
-    old = {"agent_type": "memgpt_agent", "core_memory": [block], "messages": [], "name": "sam"}
-    for name, content in (("old.af", old), ("packed.af", json.dumps(old))):
-        (tmp_path / name).write_text(json.dumps(content))
-        assert detect_source(tmp_path / name)[0] == "letta"
-    import_from(memory, tmp_path / "packed.af")
-
-    assert texts(memory) == {"human: Chad sails"}
-
-
-def test_passages_of_letta_are_imported(memory: Memory, tmp_path: Path) -> None:
-    """A list of archival memory, as the API returns it."""
-    path = tmp_path / "passages.json"
-    passage = {"id": "passage-1", "text": "Chad sails on Sundays", "archive_id": "archive-1",
-               "tags": ["sport"], "created_at": "2026-04-01T09:00:00+00:00"}  # fmt: skip
-    path.write_text(json.dumps([passage], indent=2))
-
-    import_from(memory, path)
-
-    [item] = memory.browse(limit=5)
-    assert (item.text, item.tags) == ("Chad sails on Sundays", ("sport",))
-
-
-def test_a_graph_of_zep_is_imported(tmp_path: Path) -> None:
-    """Facts with their validity, summaries, episodes with speaker, edges between entities."""
-    with Memory.open(":memory:", embedder="none") as memory:
-        import_from(memory, foreign.zep(tmp_path))
-        found = {item.text: item for item in memory.browse(limit=50, include_expired=True)}
-        fact = found["Alice runs the ferry to Porto"]
-        links = {link.type for link in memory.links(fact.id)}
-        edges = {link.type for link in memory.links("person:alice")}
-
-    assert fact.kind == "fact"
-    assert {"person:alice", "other:ferry"} <= set(fact.entities)
-    assert found["The ferry leaves at eight"].valid_to is not None
-    assert "Alice: Alice runs the ferry" in found
-    assert found["Alice: I run the ferry to Porto now"].speaker == "Alice"
-    assert "derives_from" in links
-    assert edges == {"runs", "leaves_at"}
-
-
-@pytest.mark.parametrize("record", ["edges", "nodes", "episodes"])
-def test_a_list_of_zep_alone_is_recognised(tmp_path: Path, record: str) -> None:
-    """As one call of its API returns it."""
-    whole = json.loads(foreign.zep(tmp_path).read_text())
-    path = tmp_path / "list.json"
-    path.write_text(json.dumps(whole[record], indent=1))
-
-    assert detect_source(path)[0] == "zep"
 
 
 @each_row(
