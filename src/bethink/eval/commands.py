@@ -138,7 +138,7 @@ def _profile_by_name(app: App, name: str) -> Profile:
             trusted=app.settings.own_profile_folder(),
         )
     except NotFound as error:
-        # A usage error: exit code 1 is reserved for a regression.
+        # A usage error: exit code 1 means that nothing was found.
         raise Refused(error.message, remedy=error.remedy) from error
 
 
@@ -167,9 +167,6 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-EXIT_REGRESSED = 1
-
-
 @command(
     "eval",
     examples=[
@@ -180,7 +177,7 @@ EXIT_REGRESSED = 1
         "bethink eval longmemeval data.json --level session --cache ~/.cache/eval",
         "bethink eval jsonl questions.jsonl --space work --ablate",
         "bethink eval jsonl --space work",
-        "bethink eval builtin --against last.json --save last.json",
+        "bethink eval builtin --save report.json",
     ],
 )
 @dataset_options
@@ -215,34 +212,22 @@ EXIT_REGRESSED = 1
     "Token budget of an answer; by default the profile's, as a caller gets it.",
     click.IntRange(1),
 )
-@option("--ungated", "Judge what stood before the gate.")
-@option("--save FILE", "Save the report for --against.", _FILE)
-@option("--against FILE", "Compare with a saved report.", _FILE)
-@option(
-    "--tolerance X", "Maximum loss that is not reported as worse.", click.FloatRange(0), shown=0.0
-)
-def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
+@option("--save FILE", "Save the report, for the inspector.", _FILE)
+def eval_command(app: App, /, **options: Any) -> None:  # fmt: skip
     """Measure recall quality.
 
     Stores the memories of a data set, runs its questions with every profile as a default
     caller would, and prints quality with intervals, abstention, calibration, speed and cost;
     with --ablate also what each part of a profile is worth. PATH is the data set's file or
     folder; with paths alone every data set in them is measured, and the tables have a row for
-    each. Without arguments the sets that come with Bethink are measured. Exit code 1 when
-    --against finds something significantly worse.
+    each. Without arguments the sets that come with Bethink are measured.
     """
-    from bethink.eval.report import combine_reports, compare_reports, read_report  # not for help
+    from bethink.eval.report import combine_reports  # not for help
 
     require_writable(options["save"])
-    earlier = read_report(options["against"]) if options["against"] else None
     reports = _measure(app, options)
     report = combine_reports(reports) if len(reports) > 1 else reports[0]
-    if earlier is not None:
-        report["against"] = compare_reports(
-            report, earlier, file=str(options["against"]), tolerance=options["tolerance"]
-        )
     _print_report(app, report, options["save"])
-    return EXIT_REGRESSED if earlier is not None and report["against"]["worse"] else 0
 
 
 def _measure(app: App, options: Json) -> list[Json]:
@@ -261,7 +246,6 @@ def _measure(app: App, options: Json) -> list[Json]:
         strangers=options["strangers"],
         k=options["k"],
         max_tokens=options["max_tokens"],
-        ungated=options["ungated"],
         baselines=options["baselines"],
     )
     provider = make_space_provider(app, options)

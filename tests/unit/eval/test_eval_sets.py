@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 
@@ -19,7 +18,7 @@ from bethink.eval.datasets import (
     select_datasets,
 )
 from bethink.eval.metrics import newer_first
-from bethink.eval.report import build_report, combine_reports, compare_reports
+from bethink.eval.report import build_report, combine_reports
 from bethink.eval.runner import Judged, RunPlan, run_evaluation
 from bethink.eval.spaces import EmbeddingCache, SpaceProvider
 from bethink.eval.tables import headline, how_asked, report_tables, unresolved_lines
@@ -180,30 +179,11 @@ def test_a_baseline_that_is_ahead_is_marked(data):
 def test_other_limits_than_a_callers_are_told(data):
     """A table that does not show what a default caller gets says so."""
     (one,) = find_datasets([data / "more" / "chat-1"], DatasetOptions())
-    plan = RunPlan(k=50, max_tokens=9000, ungated=True)
+    plan = RunPlan(k=50, max_tokens=9000)
 
     report = build_report(run_evaluation(one, PLAIN, plan, shelf()))
 
-    assert how_asked(report) == (
-        "not what a default caller gets: k = 50, 9,000 tokens, before the gate"
-    )
-
-
-def test_sets_are_compared_with_their_own_earlier_figures(data):
-    """Each set with itself; a document that shares none is refused."""
-    document = measured(data)
-
-    found = compare_reports(document, document, file="f", tolerance=0.0)
-
-    assert found["worse"] == 0
-    assert {row["profile"] for row in found["rows"]} == {
-        "chat-1: default", "chat-2: default", "notes: default",
-    }  # fmt: skip
-    other = copy.deepcopy(document)
-    for report in other["sets"]:
-        report["measured_on"]["name"] = "another"
-    with pytest.raises(Refused, match="shares no data set"):
-        compare_reports(document, other, file="f", tolerance=0.0)
+    assert how_asked(report) == "not what a default caller gets: k = 50, 9,000 tokens"
 
 
 @each_row(("ranked", "value"), [("xnyo", 1.0), ("on", 0.0), ("n", 1.0), ("xy", 0.0), ("", 0.0)])
