@@ -22,7 +22,7 @@ CALLS = {
     "recall-file": "src/app.py",
     "update": ID,
     "demote": ID,
-    "forget": "",
+    "forget": ID,
     "revoke": "--source old-notes",
     "inbox": "",
     "inbox accept": "",
@@ -163,10 +163,7 @@ VALUES = {
     "-k": "3",
 }
 OTHER_VALUES = {
-    ("forget", "--share"): "0.1 --sweep",
-    ("forget", "--min-age-days"): "30 --sweep",
-    ("forget", "--clock-is-right"): "--sweep",
-    ("forget", "--reason"): f"'out of date' {ID}",
+    ("forget", "--reason"): "'out of date'",
     ("files", "--poll"): "--watch",
     ("insights", "--min-memories"): "3 --build",
     ("note-edit", "--at"): "2026-03-01",
@@ -179,7 +176,7 @@ OTHER_VALUES = {
     ("webhook add", "--kind"): "stored",
 }
 # Said for these commands by the table of `recall`.
-FILTERING = ("why-not", "compare", "list", "forget", "maintain")
+FILTERING = ("why-not", "compare", "list", "maintain")
 FILTER_NOTE = "Filters and limits are shown [for recall](#bethink-recall)."
 GENERAL = {"space", "store", "json", "no_color", "quiet", "verbose", "help"}
 
