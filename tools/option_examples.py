@@ -165,6 +165,7 @@ VALUES = {
 OTHER_VALUES = {
     ("forget", "--reason"): "'out of date'",
     ("files", "--poll"): "--watch",
+    ("serve", "--as"): "linksee",
     ("insights", "--min-memories"): "3 --build",
     ("note-edit", "--at"): "2026-03-01",
     ("sync", "--every"): "60 --watch",
