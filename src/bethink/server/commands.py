@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
@@ -243,7 +242,6 @@ def _run_server(
     ``also`` are further spaces.
     """
     from bethink.access.webhooks import WebhookStore  # help does without
-    from bethink.server.telemetry import start_tracing
 
     try:
         from bethink.server import listener as http
@@ -258,7 +256,6 @@ def _run_server(
     context = http.load_certificate(*tls) if tls[0] else None
     listener = http.bind_socket(address)
     with http.ended_by_signal(), closing(loader), listener:
-        start_tracing(app.note)
         at = address._replace(port=listener.getsockname()[1]).netloc
         url = config.public_url or f"{'https' if context else 'http'}://{at}"
         loader.start()
@@ -333,7 +330,6 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     from bethink.server.mcp.stdio import StdioServer, take_over_stdio
     from bethink.server.mcp.worker_calls import WorkerCalls
     from bethink.server.parent import watch_parent
-    from bethink.server.telemetry import start_tracing
 
     # Exit at once: a thread blocked on input cannot be stopped, and nothing needs cleanup.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -346,20 +342,12 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
 
         return ToolExecutor(loader)
 
-    def begin() -> None:
-        start_tracing(_print_notice)
-        worker.start(otherwise=loader.start)
-
     limit_s = read_limit_s()
     server = StdioServer(
         take_over_stdio(), manifest, make_executor, timeout_s=limit_s, ask_worker=worker.answer
     )
-    server.run(begin)
+    server.run(lambda: worker.start(otherwise=loader.start))
     loader.close()
-
-
-def _print_notice(line: str) -> None:
-    sys.stderr.write(f"bethink mcp: {line}\n")
 
 
 @command(
