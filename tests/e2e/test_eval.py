@@ -168,30 +168,6 @@ def test_the_table_is_plain_when_piped(folder: Path, report: dict) -> None:
         assert title in told
 
 
-def test_against_an_equal_run_nothing_is_worse(folder: Path, report: dict) -> None:
-    """The same code on the same data passes, and says so."""
-    told = bethink(
-        folder, "eval", "builtin", "--against", "saved.json", "--cache", "spaces", "--json", *FEW
-    )
-
-    rows = json.loads(told.stdout)["against"]["rows"]
-    assert {row["verdict"] for row in rows} == {"equal"}
-
-
-def test_against_a_better_run_the_exit_code_is_one(folder: Path, report: dict) -> None:
-    """A profile that got significantly worse fails the run, unless the loss is borne."""
-    better = json.loads(json.dumps(report))
-    for profile in better["profiles"]:
-        values = profile["questions"]["values"]
-        values["recall@10"] = [1.0] * len(values["recall@10"])
-    better["profiles"] = [p for p in better["profiles"] if p["name"] == "siftcoder"]
-    (folder / "better.json").write_text(json.dumps(better))
-    words = ("eval", "builtin", "--profiles", "siftcoder", "--cache", "spaces", *FEW)
-
-    bethink(folder, *words, "--against", "better.json", code=1)
-    bethink(folder, *words, "--against", "better.json", "--tolerance", "1")
-
-
 def test_own_questions_on_own_memories(folder: Path) -> None:
     """A user's questions in a file, against memories in another."""
     told = bethink(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", "--json").stdout
