@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -17,8 +18,9 @@ if given := os.environ.pop("BETHINK_TEST_CITUS", ""):
     os.environ["TEST_CITUS_URL"] = given
 
 from bethink import Memory
+from bethink.models.name_model import NameModel, name_model
 from bethink.models.update_model import UpdateModel, update_model
-from bethink.ports import Embedder, PairVerdict
+from bethink.ports import Embedder, FoundName, PairVerdict
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from shared_embedder import SHARED, encoded_once
@@ -64,7 +66,27 @@ class _JudgedOnce:
         return [self._known[pair] for pair in pairs]
 
 
+class _FoundOnce:
+    """The model of names, asked once for each text."""
+
+    def __init__(self, model: NameModel) -> None:
+        self._find = model.find
+        self._known: dict[str, tuple[FoundName, ...]] = {}
+
+    def __call__(self, text: str) -> list[FoundName]:
+        if text not in self._known:
+            self._known[text] = tuple(self._find(text))
+        return list(self._known[text])
+
+
 update_model.judge = _JudgedOnce(update_model)  # type: ignore[method-assign]
+name_model.find = _FoundOnce(name_model)  # type: ignore[method-assign]
+
+
+def pytest_collection_finish() -> None:
+    """Some hundred thousand objects of collected tests are not looked through for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 # The tests of models ask the encoder itself.

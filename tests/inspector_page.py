@@ -22,6 +22,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+import warm
 from bethink.model import Draft
 from nodes import browser as chromium
 from server_process import PATIENT
@@ -83,7 +84,7 @@ class Inspector:
 def running_inspector(folder: Path, space: str, *words: str, **env: str) -> Iterator[Inspector]:
     """`bethink ui` as a process of its own, gone afterwards."""
     command = [SCRIPT, "ui", "--no-open", "--json", "--port", "0", "--space", space, *words]
-    process = subprocess.Popen(
+    process = warm.popen(
         command, cwd=folder, env=room(folder) | env, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -99,7 +100,7 @@ def running_inspector(folder: Path, space: str, *words: str, **env: str) -> Iter
 def running_server(folder: Path, space: str, *words: str, **env: str) -> Iterator[str]:
     """The address of a `bethink serve`, gone afterwards."""
     command = [SCRIPT, "serve", "--json", "--port", "0", "--space", space, *words]
-    process = subprocess.Popen(
+    process = warm.popen(
         command, cwd=folder, env=room(folder) | env, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+import warm
 from server_process import PATIENT
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
@@ -37,7 +38,7 @@ def room(folder: Path) -> dict[str, str]:
 
 def run(folder: Path, *words: str) -> str:
     """What a command prints; it must succeed."""
-    done = subprocess.run(
+    done = warm.run(
         [SCRIPT, *words], cwd=folder, env=room(folder), capture_output=True, text=True, check=False,
         timeout=60,
     )  # fmt: skip
@@ -88,7 +89,7 @@ def trusting(cert: Path) -> ssl.SSLContext:
 @contextmanager
 def serving(folder: Path, port: int, *words: str, cert: Path | None = None) -> Iterator[str]:
     """The URL of a server that answers, and is gone afterwards."""
-    process = subprocess.Popen(
+    process = warm.popen(
         [SCRIPT, "serve", "--port", str(port), "--json", *words], cwd=folder, env=room(folder),
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip

@@ -8,14 +8,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import warm
+
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 # On the path of a process: its judge of two memories goes by their words.
 JUDGING = str(Path(__file__).parent / "judging")
+Start = Callable[..., "subprocess.Popen[Any]"]
 PATIENT = {"BETHINK_READ_TIMEOUT_S": "600"}  # on a busy machine any read may take long
 
 
@@ -34,7 +37,7 @@ def http_server(folder: Path, *words: str, host: str = "127.0.0.1") -> Iterator[
         probe.bind((host, 0))
         port = probe.getsockname()[1]
     written = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    process = subprocess.Popen(
+    process = warm.popen(
         [SCRIPT, "serve", *words, "--host", host, "--port", str(port)], cwd=folder, env=clean_environment(folder),
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -58,9 +61,9 @@ def _listening(family: socket.AddressFamily, host: str, port: int) -> bool:
 class StdioServer:
     """A server spoken to line by line."""
 
-    def __init__(self, folder: Path, *words: str, **env: str) -> None:
+    def __init__(self, folder: Path, *words: str, start: Start = warm.popen, **env: str) -> None:
         self.started = time.monotonic()
-        self.process = subprocess.Popen(
+        self.process = start(
             [SCRIPT, "mcp", *words], cwd=folder, env=clean_environment(folder, **env), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
@@ -97,8 +100,10 @@ class StdioServer:
 
 
 @contextmanager
-def stdio_server(folder: Path, *words: str, **env: str) -> Iterator[StdioServer]:
-    server = StdioServer(folder, *words, **env)
+def stdio_server(
+    folder: Path, *words: str, start: Start = warm.popen, **env: str
+) -> Iterator[StdioServer]:
+    server = StdioServer(folder, *words, start=start, **env)
     with server.process:
         try:
             yield server
@@ -107,11 +112,12 @@ def stdio_server(folder: Path, *words: str, **env: str) -> Iterator[StdioServer]
 
 
 def processes_of(folder: Path) -> list[str]:
-    """Processes whose environment names the folder."""
+    """Processes whose environment names the folder, or that were started in it."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            if place.name != str(os.getpid()) and bytes(folder) in (place / "environ").read_bytes():
+            named = bytes(folder) in (place / "environ").read_bytes()
+            if place.name != str(os.getpid()) and (named or (place / "cwd").readlink() == folder):
                 found.append(place.name)
         except OSError:
             continue  # it has ended since, or is somebody else's

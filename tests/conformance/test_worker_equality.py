@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from asking import answered_here, asked
 from bethink import Memory
 from bethink.config.settings import Settings
@@ -129,7 +129,7 @@ def test_the_command_line_says_the_same_with_and_without_a_worker(asked_here, tm
     }
 
     def run(words: list[str], worker: str) -> tuple[int, str, str]:
-        ran = subprocess.run(
+        ran = warm.run(
             [SCRIPT, *words], env=env | {"BETHINK_WORKER": worker}, cwd=tmp_path,
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+import warm
+
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 ID = re.compile(r"\b[0-9a-hjkmnp-tv-z]{16}\b")
 
@@ -39,9 +41,9 @@ def room(folder: Path, **extra: str) -> dict[str, str]:
 def runner(folder: Path) -> Run:
     def run(*words: str, stdin: str | bytes = "", code: int | None = 0, **env: str) -> Any:
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        ran = subprocess.run(
+        ran = warm.run(
             [SCRIPT, *words], input=given, cwd=folder, env=room(folder, **env),
-            capture_output=True, check=False, timeout=60,
+            capture_output=True, timeout=60,
         )  # fmt: skip
         told = subprocess.CompletedProcess(
             words, ran.returncode, ran.stdout.decode(), ran.stderr.decode()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from server_process import SCRIPT, clean_environment
 
 DESCRIPTORS = 160
@@ -32,7 +33,7 @@ def serving(folder: Path, *words: str, descriptors: int = DESCRIPTORS) -> Iterat
     limit = (descriptors, descriptors)
     with (
         (folder / "errors").open("wb") as errors,
-        subprocess.Popen(
+        warm.popen(
             command, cwd=folder, env=clean_environment(folder), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=errors,
         ) as process,

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from agent_session import Transcript
 from worker_desk import until
 
@@ -46,7 +47,9 @@ class Host:
     def run(self, *words: str, cwd: Path, given: bytes = b"", **env: str) -> Any:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         home = {"HOME": str(self.home), "BETHINK_WORKER": "off"}
-        return subprocess.run(
+        # Hooks have little time, and workers are told by what they load: those start as they are.
+        start = subprocess.run if {"hook", "worker"} & {*words} else warm.run
+        return start(
             words, input=given, cwd=cwd, env=kept | home | env, capture_output=True, check=False,
             timeout=60,
         )  # fmt: skip

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from bethink.store.sqlite import SqliteStore
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
@@ -78,7 +79,7 @@ def test_ctrl_c_keeps_what_was_stored(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=120)
     stopped = count(space)
-    again = subprocess.run(
+    again = warm.run(
         [*command, "--json"], input="\n".join(LINES).encode(), env=room, cwd=tmp_path,
         capture_output=True, check=False, timeout=60,
     )  # fmt: skip

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,6 +20,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, Route, expect
 
+import warm
 from bethink import Memory
 from bethink.model import Draft
 from bethink.server.rest.browser import open_browser
@@ -68,7 +68,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspector]:
     folder = tmp_path_factory.mktemp("demo")
-    subprocess.run(
+    warm.run(
         [SCRIPT, "demo", "--keep"], cwd=folder, env=room(folder), check=True, capture_output=True
     )
     with running_inspector(folder, "demo") as found:
@@ -319,7 +319,7 @@ def test_a_person_switches_between_the_spaces_of_a_server(browser: Browser, tmp_
         ("ben", "--space", "secret"),
         ("anna", "--space", "home", "--role", "reader"),
     ):
-        added = subprocess.run(
+        added = warm.run(
             [SCRIPT, "people", "add", *words, "--json"],
             env=env, cwd=tmp_path, check=True, capture_output=True, text=True,
         )  # fmt: skip
@@ -911,7 +911,7 @@ def test_a_long_list_is_read_where_one_looks(browser: Browser, tmp_path: Path) -
 
 def test_a_mistyped_space_is_not_created(tmp_path: Path) -> None:
     """The command says that there is none, and leaves nothing behind."""
-    ran = subprocess.run(
+    ran = warm.run(
         [SCRIPT, "ui", "--no-open", "--space", "nosuch"],
         env=room(tmp_path), cwd=tmp_path, check=False, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
@@ -926,7 +926,7 @@ def test_a_token_opens_what_its_scope_allows(browser: Browser, tmp_path: Path) -
     with Memory.open(path=_space(tmp_path, "quiet"), embedder="none") as memory:
         item = memory.remember("The heron is grey").id
     env = room(tmp_path) | {"BETHINK_EMBEDDER": "none"}
-    made = subprocess.run(
+    made = warm.run(
         [SCRIPT, "token", "create", "eyes", "--scope", "read", "--space", "quiet"],
         env=env, cwd=tmp_path, check=True, capture_output=True, text=True,
     )  # fmt: skip

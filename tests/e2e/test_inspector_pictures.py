@@ -15,7 +15,6 @@ import gzip
 import json
 import os
 import struct
-import subprocess
 import time
 import zlib
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+import warm
 from bethink import Memory
 from inspector_page import (
     LATEST_MS,
@@ -152,7 +152,7 @@ def inspector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspector]:
     """The server of the page: with the demo's memories to record, else with none."""
     folder = tmp_path_factory.mktemp("pictures")
     if WRITES:
-        subprocess.run(
+        warm.run(
             [SCRIPT, "demo", "--keep"], cwd=folder, env=room(folder), check=True,
             capture_output=True,
         )  # fmt: skip

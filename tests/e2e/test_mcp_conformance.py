@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from bethink.server.mcp.manifest import PROMPTS, RESOURCES
 from bethink.server.tools.catalog import DEFAULT_TOOLS
 from nodes import SCRIPTS, node, packages, ran
@@ -39,7 +40,7 @@ def project(tmp_path: Path) -> Path:
         ["remember", "Releases are cut on Tuesdays at ten", "--id", "rel-day"],
         ["note-edit", "app.py", "--intent", "faster start"],
     ):
-        subprocess.run(
+        warm.run(
             [SCRIPT, *words],
             cwd=tmp_path,
             env=clean_environment(tmp_path),

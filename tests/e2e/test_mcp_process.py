@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from test_load import usage
 
+import warm
 from bethink.server.mcp.stdio import STATELESS_VERSION
 from bethink.server.tools.catalog import DEFAULT_TOOLS
 from server_process import SCRIPT, StdioServer, clean_environment, processes_of, stdio_server
@@ -28,6 +29,7 @@ CYCLES = int(os.environ.get("BETHINK_CYCLES", "20"))
 # Two where nothing else runs; a loaded machine may be in the middle of an import.
 ENDS_WITHIN_S = float(os.environ.get("BETHINK_ENDS_WITHIN_S", "60"))
 SERVERS = 8
+COLD = subprocess.Popen  # where it matters what a process loads, and when
 NOTES_EACH = 3
 
 
@@ -51,7 +53,7 @@ def test_the_first_list_comes_at_once(tmp_path: Path, era: str) -> None:
     took, plain = [], []
     for _ in range(5):
         plain.append(plain_start())
-        with stdio_server(tmp_path) as server:
+        with stdio_server(tmp_path, start=COLD) as server:
             if era == "handshake":
                 server.greet()
             server.send("tools/list", 2, **({} if era == "handshake" else {"_meta": told}))
@@ -219,7 +221,7 @@ def killed_in_the_middle_of_a_write(folder: Path, luck: random.Random) -> list[s
 
 def killed_while_starting(folder: Path, luck: random.Random) -> list[str]:
     """By any of the usual signals, greeted or not."""
-    with stdio_server(folder) as server:
+    with stdio_server(folder, start=COLD) as server:
         ways = [signal.SIGTERM, signal.SIGKILL]
         if luck.random() < 0.5:
             server.greet()
@@ -280,7 +282,7 @@ def test_servers_that_end_leave_nothing(tmp_path: Path) -> None:
         stored = server.call(2, "remember", text="The first note after all of them")
         assert "result" in stored
         assert time.monotonic() - start < 120  # it waited for nobody
-    ran = subprocess.run(
+    ran = warm.run(
         [SCRIPT, "export", "-"],
         cwd=tmp_path,
         env=clean_environment(tmp_path),
@@ -290,7 +292,7 @@ def test_servers_that_end_leave_nothing(tmp_path: Path) -> None:
     kept = {json.loads(line).get("id") for line in ran.stdout.splitlines()}
     assert acked
     assert {*acked} <= kept
-    subprocess.run([SCRIPT, "doctor"], cwd=tmp_path, env=clean_environment(tmp_path), check=True,
+    warm.run([SCRIPT, "doctor"], cwd=tmp_path, env=clean_environment(tmp_path), check=True,
                    capture_output=True)  # fmt: skip
     assert not processes_of(tmp_path)
 
@@ -314,7 +316,7 @@ def test_reads_are_answered_by_a_worker_and_are_the_same(tmp_path: Path) -> None
 
     worker = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "BETHINK_WORKER": "auto"}
     try:
-        with stdio_server(tmp_path, "--tools", "all", **worker) as server:
+        with stdio_server(tmp_path, "--tools", "all", start=COLD, **worker) as server:
             server.greet()
             theirs = [server.call(3 + at, name, **given) for at, (name, given) in enumerate(CALLS)]
             loaded = Path(f"/proc/{server.process.pid}/maps").read_text()
@@ -336,7 +338,7 @@ def test_a_server_that_a_worker_answers_for_takes_little_memory(
     (tmp_path / "run").mkdir(mode=0o700)
     worker = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "BETHINK_WORKER": "auto"}
     try:
-        with stdio_server(tmp_path, BETHINK_PROFILE=profile, **worker) as server:
+        with stdio_server(tmp_path, start=COLD, BETHINK_PROFILE=profile, **worker) as server:
             server.greet()
             for number in range(2, 5):
                 assert "result" in server.call(number, "recall", query="who runs billing?")

@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+import warm
 from rows import each_row
 from server_process import SCRIPT, clean_environment
 
@@ -35,7 +36,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = clean_environment(folder, BETHINK_DATA_DIR=str(folder / "disk"))
-    return subprocess.run(
+    return warm.run(
         [SCRIPT, "--space", "here", *words], capture_output=True, text=True, env=environment,
         cwd=folder, check=False,
     )  # fmt: skip

@@ -22,6 +22,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+import warm
 from inspector_page import new_context, running_browser
 from nodes import SCRIPTS, node, packages
 from oauth_hosts import REDIRECT, Host, consent
@@ -88,7 +89,7 @@ def test_what_cannot_be_served_is_told(tmp_path: Path, words: list[str]) -> None
     (tmp_path / "key.pem").rename(tmp_path / "other.pem")
     make_certificate(tmp_path, "127.0.0.1")
     (tmp_path / "text.pem").write_text("hello")
-    done = subprocess.run(
+    done = warm.run(
         [SCRIPT, "serve", "--port", "0", *words], cwd=tmp_path, env=room(tmp_path),
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip

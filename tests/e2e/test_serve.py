@@ -19,6 +19,7 @@ import anyio
 import httpx
 import pytest
 
+import warm
 from deferred import Deferred
 from server_process import PATIENT
 
@@ -39,7 +40,7 @@ def room(folder: Path) -> dict[str, str]:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return warm.run(
         [SCRIPT, *words], cwd=folder, env=room(folder), capture_output=True, text=True, check=False,
         timeout=60,
     )  # fmt: skip
@@ -55,7 +56,7 @@ class Server:
     """A server that has said where it is, and answers."""
 
     def __init__(self, folder: Path, words: Sequence[str]) -> None:
-        self.process = subprocess.Popen(
+        self.process = warm.popen(
             [SCRIPT, "serve", "--port", "0", "--json", *words], cwd=folder, env=room(folder),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip

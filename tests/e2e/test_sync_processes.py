@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from server_process import SCRIPT, clean_environment
 
 # Stands in for ssh: what it is asked to run elsewhere runs here, in the other home.
@@ -27,7 +28,7 @@ BETHINK_DATA_DIR={there} exec {script} "$@"
 
 
 def run(folder: Path, *words: str, **extra: str) -> str:
-    done = subprocess.run(
+    done = warm.run(
         [SCRIPT, "--space", "notes", *words], cwd=folder, env=clean_environment(folder, **extra),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -133,7 +134,7 @@ def served(folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen(
+    process = warm.popen(
         [SCRIPT, "--space", "notes", "serve", "--port", str(port)], cwd=folder,
         env=clean_environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

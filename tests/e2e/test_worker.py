@@ -18,6 +18,7 @@ from threading import Thread
 
 import pytest
 
+import warm
 from asking import answered_here, asked
 from bethink import Memory
 from bethink.worker.client import (
@@ -398,7 +399,7 @@ def test_the_command_line_looks_after_it(desk, tmp_path):
             "BETHINK_EMBEDDER": "none", "BETHINK_WORKER_IDLE": "77"}  # fmt: skip
 
     def run(*words: str, code: int = 0) -> str:
-        ran = subprocess.run(
+        ran = warm.run(
             [SCRIPT, *words], env=env, cwd=tmp_path, capture_output=True, text=True, check=False,
             timeout=60,
         )  # fmt: skip
