@@ -1033,7 +1033,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * This API as a web page.
+         * Links to the inspector and to this document.
          * @description Scope: read.
          */
         get: operations["page"];

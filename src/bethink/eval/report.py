@@ -32,7 +32,7 @@ from bethink.eval.metrics import (
     score_results,
     status_shares,
 )
-from bethink.eval.runner import Judged, ProfileResult, QuestionResult, Run
+from bethink.eval.runner import ProfileResult, QuestionResult, Run
 from bethink.eval.tune import ABLATION_SEPARATOR
 from bethink.version import __version__
 
@@ -109,7 +109,7 @@ def _type_rows(outcome: ProfileResult, scores: Scores, run: Run) -> list[Json]:
     """A row for all questions, each group and each type, those without an answer too."""
     plain = {name: score_results(results) for name, results in run.baselines.items()}
     rows = [
-        _type_row(name, [result for result in outcome.own if _belongs(result, name, run)], run)
+        _type_row(name, [result for result in outcome.own if _belongs(result, name, run)])
         | {
             "quality": _means(scores, keys),
             "baselines": {method: _means(ranked, keys) for method, ranked in plain.items()},
@@ -122,7 +122,7 @@ def _type_rows(outcome: ProfileResult, scores: Scores, run: Run) -> list[Json]:
     for name in absent:
         if name not in shown:
             results = [one for one in outcome.own if one.category == name and not one.relevant]
-            rows.append(_type_row(name, results, run) | {"quality": None, "baselines": {}})
+            rows.append(_type_row(name, results) | {"quality": None, "baselines": {}})
     return rows
 
 
@@ -131,22 +131,11 @@ def _belongs(result: QuestionResult, name: str, run: Run) -> bool:
     return bool(result.relevant) and (name == ALL or result.category in members)
 
 
-def _type_row(name: str, results: Sequence[QuestionResult], run: Run) -> Json:
-    corrected = {result.key for result in results if result.outdated}
-    return {
-        "type": name,
-        **status_shares(results),
-        "cost": _cost_report(results),
-        "newer_first": _newer_first([one for one in results if one.key in corrected]),
-        "newer_first_baselines": {
-            method: _newer_first([one for one in ranked if one.key in corrected])
-            for method, ranked in run.baselines.items()
-        },
-    }
-
-
-def _newer_first(results: Sequence[Judged]) -> float | None:
-    return sum(map(newer_first, results)) / len(results) if results else None
+def _type_row(name: str, results: Sequence[QuestionResult]) -> Json:
+    corrected = [one for one in results if one.outdated]
+    newer = sum(map(newer_first, corrected)) / len(corrected) if corrected else None
+    cost = _cost_report(results)
+    return {"type": name, **status_shares(results), "cost": cost, "newer_first": newer}
 
 
 def _means(scores: Scores, keys: Sequence[str]) -> dict[str, float]:

@@ -48,12 +48,12 @@ from bethink.server.rest.browser import (
 )
 from bethink.server.rest.handlers import MAX_IMPORT_BYTES, run_checks, run_import, start_export
 from bethink.server.rest.http_messages import (
+    INDEX_PAGE,
     bug_response,
     error_response,
     json_response,
     read_arguments,
     read_json_body,
-    render_index,
     routing_error_response,
     timeout_response,
 )
@@ -240,7 +240,7 @@ class RestApi:
         self._executor, self._request_metrics, self._timeout_s = executor, metrics, timeout_s
         self._tool_routes, self._sessions = tool_routes, sessions
         self.streams = EventStreams(executor)
-        self._openapi_json, self._index_html = _documents()
+        self._openapi_json = _openapi_json()
 
     def routes(self) -> list[Route]:
         """Return one route per path, with all its methods."""
@@ -312,7 +312,7 @@ class RestApi:
         return Response(self._openapi_json, media_type="application/json")
 
     async def _page(self, _: Request) -> Response:
-        return HTMLResponse(self._index_html)
+        return HTMLResponse(INDEX_PAGE)
 
     async def _session(self, request: Request) -> Response:
         is_browser = self._sessions.has(request.scope["headers"])
@@ -387,9 +387,9 @@ class RestApi:
 
 
 @cache
-def _documents() -> tuple[bytes | memoryview, str]:
-    """Return the description of the API, for programs and for people."""
-    return json_response(openapi_document()).body, render_index()
+def _openapi_json() -> bytes | memoryview:
+    """Return the description of the API."""
+    return json_response(openapi_document()).body
 
 
 def _dispatch(path: str, endpoints: dict[str, Endpoint]) -> Endpoint:

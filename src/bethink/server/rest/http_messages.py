@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -10,7 +9,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bethink.access.policy import POLICY
 from bethink.core.characters import strip_hidden
 from bethink.core.json_schema import find_violation, with_article
 from bethink.core.json_values import Json, parse_strict_json
@@ -24,39 +22,18 @@ from bethink.errors import (
     StoreBusy,
 )
 from bethink.render.wire import dumps, error_json, error_kind
-from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES, ToolRoute
+from bethink.server.rest.routes import ToolRoute
 from bethink.server.tools.answers import in_tool_words
 from bethink.server.tools.calls import log_bug
 from bethink.version import __version__
 
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
-    "color-scheme:light dark}code{font-family:ui-monospace,monospace}"
-    "td{padding:.15rem 1rem .15rem 0;vertical-align:top}"
+INDEX_PAGE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bethink</title></head>'
+    f"<body><h1>Bethink {__version__}</h1><p>A memory over HTTP. Send your token as "
+    "<code>Authorization: Bearer bt_...</code>. To look into it, open the "
+    '<a href="/ui">inspector</a>. The whole API is described in '
+    '<a href="/openapi.json">openapi.json</a>.</p></body></html>'
 )
-
-
-def render_index() -> str:
-    """Render the index page: every route with its scope; it loads nothing from elsewhere."""
-    lines = [(route.method, route.path, route.tool.name, route.tool.title) for route in TOOL_ROUTES]
-    lines += [(plain.method, plain.path, plain.operation, plain.summary) for plain in PLAIN_ROUTES]
-    lines.append(("POST", "/mcp", "mcp", "The Model Context Protocol."))
-    rows = "\n".join(
-        f"<tr><td><code>{method} {escape(path)}</code></td>"
-        f"<td>{POLICY[operation].scope_name}</td><td>{escape(summary)}</td></tr>"
-        for method, path, operation, summary in lines
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bethink</title>'
-        f"<style>{_STYLE}</style></head><body><h1>Bethink {__version__}</h1>"
-        "<p>A memory over HTTP. Send your token as "
-        "<code>Authorization: Bearer bt_...</code>. To look into it, open the "
-        '<a href="/ui">inspector</a>. The whole API is described in '
-        '<a href="/openapi.json">openapi.json</a>.</p>'
-        f"<table><tr><th>route</th><th>scope</th><th></th></tr>\n{rows}</table></body></html>"
-    )
-
-
 JSON_MEDIA = "application/json"
 _MAX_QUERY_FIELDS = 200
 
@@ -170,7 +147,7 @@ _STATUSES: tuple[tuple[type[BethinkError], int], ...] = (
     (BadProfile, 422),
 )
 _MAX_MESSAGE_CHARS = 500
-_ROUTES_REMEDY = "GET / lists the routes"
+_ROUTES_REMEDY = "GET /openapi.json describes the routes"
 _ROUTING_ERRORS = {
     404: ("not_found", "there is no such route", _ROUTES_REMEDY),
     405: ("wrong_method", "this route does not allow that method", _ROUTES_REMEDY),

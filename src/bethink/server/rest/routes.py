@@ -117,7 +117,7 @@ PLAIN_ROUTES = (
     PlainRoute("GET", "/ready", "ready", "Check whether the store and the model are loaded."),
     PlainRoute("GET", "/metrics", "metrics", "Metrics for Prometheus.", "text/plain"),
     PlainRoute("GET", "/openapi.json", "openapi", "This API as an OpenAPI 3.1 document."),
-    PlainRoute("GET", "/", "page", "This API as a web page.", "text/html"),
+    PlainRoute("GET", "/", "page", "Links to the inspector and to this document.", "text/html"),
 )  # fmt: skip
 
 
