@@ -100,13 +100,10 @@ def _unmatched_filters(memory: Memory, filters: Json) -> tuple[str, ...]:
     return describe_unmatched(query, memory.store)
 
 
-@command(
-    "timeline", examples=["bethink timeline 1abc --window 3", "bethink timeline --around 1abc"]
-)
-@click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
-@option("--around ID", "Same as ID.", shell_complete=complete_ids)
+@command("timeline", examples=["bethink timeline 1abc --window 3"])
+@click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @option("--window N", "Number of memories before and after it.", click.IntRange(1, 1000), shown=5)
-def timeline(app: App, item_id: str | None, around: str | None, window: int) -> None:
+def timeline(app: App, item_id: str, window: int) -> None:
     """Show the memories before and after a memory.
 
     Its neighbours in the same conversation, each with when it was said, else those stored
@@ -114,11 +111,8 @@ def timeline(app: App, item_id: str | None, around: str | None, window: int) -> 
     """
     from bethink.api.browse import merge_timeline  # not needed for help
 
-    ids = {value for value in (item_id, around) if value is not None}
-    if len(ids) != 1:
-        raise click.UsageError("name one memory: bethink timeline ID")
     with app.open() as memory:
-        middle = memory.get(ids.pop())
+        middle = memory.get(item_id)
         items = memory.timeline(middle.id, window=window)
     items, by = merge_timeline(middle, items), "when" if middle.seq is not None else "stored"
     show = partial(print_items, app.out, items, by=by, highlighted=middle.id)

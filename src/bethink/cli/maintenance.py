@@ -7,8 +7,6 @@ from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
 from bethink.cli.app import App, confirm, progress
 from bethink.cli.options import (
     command,
@@ -81,7 +79,6 @@ _StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
 )
 @option("--clock-is-right", "Trust a clock that is more than a day ahead of the last write.")
 @option("--token TEXT", "Apply only if the plan still has this token.")
-@option("--undo RUN", "Undo a run; the same as bethink undo RUN.")
 @option("--runs", "List the last runs.")
 @filter_options
 def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
@@ -92,8 +89,6 @@ def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
     forget, which never runs by default. At most 2 % of the memories leave in one run, in
     a small memory at most 5; pinned and protected ones, goals and caveats never.
     """  # fmt: skip
-    if options["undo"]:
-        return undo_run(app, options["undo"], yes=True)
     with app.open() as memory:
         if options["runs"]:
             return _print_runs(app, memory.maintenance())
@@ -265,21 +260,16 @@ def _run_json(result: UndoResult) -> Json:
     ],
 )
 @option("--source TEXT", "Source of the memories.", required=True)
-@option("--quarantine", "Exclude it from every recall (default).")
-@option("--erase", "Erase it completely; cannot be undone.")
+@option("--erase", "Erase it completely instead; cannot be undone.")
 @option("-n --dry-run", "Only show what would happen.")
 @option("-y --yes", "Do not ask for confirmation.")
-def revoke(
-    app: App, *, source: str, quarantine: bool, erase: bool, dry_run: bool, yes: bool
-) -> int:
+def revoke(app: App, *, source: str, erase: bool, dry_run: bool, yes: bool) -> int:
     """Remove everything that came from a source.
 
     Including everything derived from it. It is quarantined: excluded from every recall,
     but still readable, and `bethink undo` restores it. Memories that were superseded by
     revoked ones are restored.
     """
-    if quarantine and erase:
-        raise click.UsageError("--quarantine and --erase exclude each other; choose one")
     with app.open() as memory:
         result = memory.revoke(source, erase=erase, preview=True)
         action = "erase" if erase else "quarantine"

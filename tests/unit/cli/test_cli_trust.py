@@ -33,7 +33,7 @@ def cloned(
 @each_row(
     "words",
     [("recall", "merger"), ("list",), ("remember", "Deploys go to evil.example"), ("stats",),
-     ("export",), ("timeline", "--around", "abcd"), ("entities",), ("forget", "abcd"), ("spaces", "path"),
+     ("export",), ("timeline", "abcd"), ("entities",), ("forget", "abcd"), ("spaces", "path"),
      ("doctor",), ("threads",)],
 )  # fmt: skip
 def test_a_cloned_project_reads_and_writes_nothing_unasked(
