@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +13,6 @@ from bethink.cli.app import App, confirm
 from bethink.cli.options import command, complete_ids, option
 from bethink.cli.output import bold, columns, dim, format_date, green, one_line, print_table, yellow
 from bethink.core import plural
-from bethink.errors import NotFound, Refused
 from bethink.model import LEVELS, OPERATIONS
 from bethink.model.anchor import CODE_CHANGES
 from bethink.render.wire import file_history_json, smart_read_json, stale_json
@@ -168,42 +166,30 @@ def _print_read(app: App, answer: SmartRead) -> None:
 
 @command(
     "note-edit",
-    examples=[
-        'bethink note-edit src/app.py --operation edit --intent "make start-up faster"',
-        "bethink note-edit --from edits.jsonl",
-    ],
+    examples=['bethink note-edit src/app.py --operation edit --intent "make start-up faster"'],
 )
-@click.argument("path", required=False)
+@click.argument("path")
 @option("--operation", "Operation performed.", click.Choice(OPERATIONS), shown="edit")
 @option("--intent TEXT", "Why the edit was made.", default="")
 @option("--session TEXT", "Session (conversation) of the edit.")
 @option("--turn TEXT", "Turn of the session.")
 @option("--item ID", "Memory that describes the edit.", shell_complete=complete_ids)
 @option("--at TIME", "When it was made; default: now.")
-@option(
-    "--from source FILE",
-    "Read edits from JSON Lines {path, operation, at, intent, session, turn, item}.",
-    click.File(encoding="utf-8"),
-)
-def note_edit(app: App, /, path: str | None, source: TextIO | None, **fields: Any) -> None:
+def note_edit(app: App, /, **fields: Any) -> None:
     """Record an edit of a file.
 
     Recording the same edit twice has no effect.
     """
-    if (path is None) == (source is None):
-        raise click.UsageError("give either PATH or --from FILE")
     edit = {name: value for name, value in fields.items() if value is not None}
-    edits = _read_edit_lines(source) if source is not None else [{"path": path, **edit}]
     with app.open(create=True) as memory:
-        if path is not None and edit.get("item"):
-            edits[0]["item"] = memory.get(edit["item"]).id
-        new = memory.note_edits(edits)
-    known = len(edits) - new
+        if edit.get("item"):
+            edit["item"] = memory.get(edit["item"]).id
+        new = memory.note_edits([edit])
+    known = 1 - new
     app.remark(
         {"new": new, "known": known}, f"{plural(new, 'edit')} recorded, {known} already known"
     )
-    if path is not None:
-        _note_recorded(app, edits[0])
+    _note_recorded(app, edit)
 
 
 def _note_recorded(app: App, edit: Json) -> None:
@@ -255,22 +241,3 @@ def _print_forgotten(app: App, result: ForgottenFiles, label: str) -> None:
 
 def _count_summary(result: ForgottenFiles) -> str:
     return f"{plural(result.edits, 'edit')}, {plural(result.snapshots, 'reading')}"
-
-
-def _read_edit_lines(source: Iterable[str]) -> list[Json]:
-    edits = []
-    for number, line in enumerate(source, 1):
-        if not line.strip():
-            continue
-        try:
-            edit = json.loads(line)
-        except ValueError as error:
-            raise Refused(
-                f"line {number}: not valid JSON: {error}; nothing was recorded"
-            ) from error
-        if not isinstance(edit, dict):
-            raise Refused(f"line {number}: not an object; nothing was recorded")
-        edits.append(edit)
-    if not edits:
-        raise NotFound("the file contains no edits")
-    return edits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -39,21 +38,6 @@ def test_nothing_known_of_a_file(call: Caller) -> None:
 
     assert found.code == 1
     assert "nothing is known" in found.err
-
-
-def test_many_edits_from_a_file(call: Caller, tmp_path: Path) -> None:
-    """All of them or, when a line is bad, none; a second time they are known."""
-    lines = [{"path": f"f{n}.py", "operation": "write", "at": "2026-05-01"} for n in range(3)]
-    file = tmp_path / "edits.jsonl"
-    file.write_text("\n".join(json.dumps(line) for line in lines))
-
-    assert call("note-edit", "--from", str(file), "--json").told == {"new": 3, "known": 0}
-    assert call("note-edit", "--from", str(file), "--json").told == {"new": 0, "known": 3}
-    file.write_text('{"path": "g.py", "operation": "write"}\nnot json\n')
-    bad = call("note-edit", "--from", str(file))
-    assert bad.code == 2
-    assert "line 2: not valid JSON" in bad.err
-    assert call("recall-file", "g.py").code == 1
 
 
 def test_a_file_is_read_whole_then_by_its_changes(call: Caller, tmp_path: Path) -> None:
