@@ -70,7 +70,7 @@ class Dying:
         ("items", ("put", "end", "restore", "set_status", "erase")),
         ("graph", ("add_links", "remove_links")),
         ("vectors", ("set_entity_embeddings",)),
-        ("activity", ("set_momenta", "put_thread")),
+        ("activity", ("put_thread",)),
         ("admin", ("log",)),
     )
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bethink.core.words import fingerprint, fold
 from bethink.model import LAYERS, LEVELS, Entity, Filters, Item
-from bethink.ports import Activity, Embedding, Mention, Record, Scope
-from bethink.store.sql.usage import read_activity
+from bethink.ports import Embedding, Mention, Record, Scope
+from bethink.store.sql.usage import Activity, read_activity
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 MODEL = "test-model/8"

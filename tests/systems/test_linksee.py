@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -201,42 +201,16 @@ def test_an_unknown_band_is_refused_with_the_bands(memory: Memory) -> None:
 # --- Momentum ------------------------------------------------------------------------------
 
 
-def stored_momentum(memory: Memory) -> tuple[float, datetime | None]:
-    ((priya,),) = memory.store.graph.find_entities(("Priya",))
-    return priya.momentum, priya.momentum_at
-
-
-def test_momentum_is_kept_after_a_tracked_answer_only(memory: Memory, clock: FixedClock) -> None:
-    """Looking changes nothing; what a tracked walk worked out is stored with its time."""
+def test_momentum_follows_the_news(memory: Memory, clock: FixedClock) -> None:
+    """It is that of the moment of the question, tracked or not."""
     memory.remember("Priya found the leak in the resize worker")
-    memory.recall("leak", profile=PROFILE, track=False)
-    assert stored_momentum(memory) == (0.0, None)
-
-    memory.recall("leak", profile=PROFILE, track=True)
-    value, at = stored_momentum(memory)
-    assert value == pytest.approx(4.2714, abs=5e-5)
-    assert at == clock.now
-
-
-def test_momentum_is_refreshed_when_stale(memory: Memory, clock: FixedClock) -> None:
-    """Within the hour it stays as it is; after it, or after news, it is worked out anew."""
-    memory.remember("Priya found the leak in the resize worker")
-    memory.recall("leak", profile=PROFILE, track=True)
-    first = stored_momentum(memory)
-
-    clock.forward(seconds=3600)
-    memory.recall("leak", profile=PROFILE, track=True)
-    assert stored_momentum(memory) == first
-
-    clock.forward(seconds=1)
-    memory.recall("leak", profile=PROFILE, track=True)
-    assert stored_momentum(memory)[1] == clock.now
+    first = hits(memory, "leak", k=1)[0]["momentum"]
+    assert first == pytest.approx(4.2714, abs=5e-5)
 
     clock.forward(seconds=5)
     memory.remember("Priya fixed the leak", importance=0.9)
     memory.recall("leak", profile=PROFILE, track=True)
-    assert stored_momentum(memory)[0] > first[0]
-    assert stored_momentum(memory)[1] == clock.now
+    assert hits(memory, "leak", k=1)[0]["momentum"] > first
 
 
 def test_momentum_fades_without_news(memory: Memory, clock: FixedClock) -> None:
@@ -259,15 +233,15 @@ def test_the_liveliest_entity_counts(memory: Memory) -> None:
     assert noted.via == "person:priya"
 
 
-def set_momenta(values: Mapping[str, float], now: datetime) -> None:
+def note_use(ids: Sequence[str], now: datetime, **_: object) -> None:
     """A write while another process keeps the write lock."""
     raise StoreBusy("others were writing")
 
 
-def test_a_busy_store_degrades_the_refresh(memory: Memory, clock: FixedClock) -> None:
+def test_a_busy_store_degrades_the_tracking(memory: Memory, clock: FixedClock) -> None:
     """The answer stands; what could not be kept is noted."""
     memory.remember("Priya found the leak in the resize worker")
-    store = with_methods(memory.store, "activity", set_momenta=set_momenta)
+    store = with_methods(memory.store, "activity", note_use=note_use)
     busy = Memory(store, clock=clock)
     answer = busy.recall("leak", profile=PROFILE, track=True)
 

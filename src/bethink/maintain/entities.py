@@ -1,4 +1,4 @@
-"""Refresh what is derived: missing vectors and momenta."""
+"""Make missing vectors of memories and entities."""
 
 from __future__ import annotations
 
@@ -107,10 +107,6 @@ def _embed_entities(most: int, work: JobContext) -> None:
             work.store.vectors.set_entity_embeddings(work.embedder.model, by_id)
 
 
-def _store_momenta(values: tuple[tuple[str, float], ...], work: JobContext) -> None:
-    work.store.activity.set_momenta(dict(values), work.now)
-
-
 @dataclass(frozen=True, slots=True)
 class RefreshEntities:
     """Refresh at most ``most`` memories and entities in a run, the most mentioned first."""
@@ -120,39 +116,18 @@ class RefreshEntities:
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
-        """Propose one action each for vectors and momenta, where out of date."""
-        if work.embedder is not None:
-            vectors, model = work.store.vectors, work.embedder.model
-            kinds = (
-                ("memory", "memories", vectors.unembedded, _embed_memories),
-                ("entity", "entities", vectors.unembedded_entities, _embed_entities),
-            )
-            for one, many, unembedded, embed in kinds:
-                lacking = len(unembedded(model, self.most))
-                if lacking:
-                    reason = f"{plural(lacking, one)} without a vector of {model}"
-                    text = f"compute the missing vectors of {many}"
-                    action = NamedAction(text, embed, self.most)
-                    yield Proposal(reason, f"{many} lack vectors", actions=(action,))
-        stale = tuple(self._stale_momenta(work))
-        if stale:
-            entities = plural(len(stale), "entity")
-            store = NamedAction(f"update the momentum of {entities}", _store_momenta, stale)
-            reason = f"the momentum of {entities} is out of date"
-            yield Proposal(reason, "momentum is out of date", actions=(store,))
-
-    def _stale_momenta(self, work: JobContext) -> Iterator[tuple[str, float]]:
-        seen = 0
-        while seen < self.most:
-            page = work.store.graph.entities(
-                limit=min(_ENTITY_BATCH, self.most - seen), offset=seen
-            )
-            if not page:
-                return
-            seen += len(page)
-            found = work.store.activity.momenta([entity.id for entity in page], work.now)
-            yield from (
-                (key, momentum.value)
-                for key, momentum in sorted(found.items())
-                if momentum.recomputed
-            )
+        """Propose one action for memories and one for entities, where vectors are missing."""
+        if work.embedder is None:
+            return
+        vectors, model = work.store.vectors, work.embedder.model
+        kinds = (
+            ("memory", "memories", vectors.unembedded, _embed_memories),
+            ("entity", "entities", vectors.unembedded_entities, _embed_entities),
+        )
+        for one, many, unembedded, embed in kinds:
+            lacking = len(unembedded(model, self.most))
+            if lacking:
+                reason = f"{plural(lacking, one)} without a vector of {model}"
+                text = f"compute the missing vectors of {many}"
+                action = NamedAction(text, embed, self.most)
+                yield Proposal(reason, f"{many} lack vectors", actions=(action,))

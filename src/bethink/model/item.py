@@ -188,7 +188,7 @@ def _voice(item: Item) -> tuple[str, str | None]:
 class Entity(NamedTuple):
     """A person or thing that memories mention; its id is ``kind:key``.
 
-    ``layers`` and ``pinned`` count its memories; only a listing fills them.
+    ``layers`` and ``pinned`` count its memories; only a listing fills them and ``momentum``.
     """
 
     id: str
@@ -197,7 +197,6 @@ class Entity(NamedTuple):
     aliases: tuple[str, ...] = ()
     mentions: int = 0
     momentum: float = 0.0
-    momentum_at: datetime | None = None
     last_seen_at: datetime | None = None
     layers: tuple[tuple[str, int], ...] = ()
     pinned: int = 0

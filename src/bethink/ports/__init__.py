@@ -32,7 +32,6 @@ from bethink.ports.models import (
 )
 from bethink.ports.store import NoteFile, NoteStore, Store
 from bethink.ports.values import (
-    Activity,
     Background,
     CheckResult,
     Choose,
@@ -43,7 +42,6 @@ from bethink.ports.values import (
     ForgottenFiles,
     Match,
     Mention,
-    Momentum,
     Nearest,
     OpBatch,
     PriorUse,

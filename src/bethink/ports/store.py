@@ -25,7 +25,6 @@ from bethink.ports.values import (
     EraseReceipt,
     Event,
     ForgottenFiles,
-    Momentum,
     OpBatch,
     PriorUse,
     PutResult,
@@ -403,11 +402,8 @@ class ActivityStore(Protocol):
     def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
         """Usage of items up to a moment; items never used are left out."""
 
-    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, Momentum]:
-        """The momentum of entities (ids) at a moment; unknown ids are left out."""
-
-    def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
-        """Store the computed momentum of entities (ids); unknown ids are ignored."""
+    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, float]:
+        """The momentum of entities (ids) at a moment, 0 to 10; unknown ids are left out."""
 
     def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
         """Store a whole thread, replacing the one with its id.

@@ -357,13 +357,6 @@ class EntityListing(NamedTuple):
     max_classification: int = 3
 
 
-class Momentum(NamedTuple):
-    """The momentum of an entity, 0 to 10; ``recomputed`` if it was recomputed just now."""
-
-    value: float
-    recomputed: bool = False
-
-
 class KindsOfDay(NamedTuple):
     """How many items of a kind happened on a day (UTC)."""
 
@@ -389,16 +382,6 @@ class Calendar(NamedTuple):
 
     days: tuple[KindsOfDay, ...]
     sessions: tuple[SessionSpan, ...]
-
-
-class Activity(NamedTuple):
-    """Recent activity of an entity: memories stored about it."""
-
-    in_1_day: int = 0
-    in_7_days: int = 0
-    in_all: int = 0
-    first_at: datetime | None = None
-    mean_importance: float = 0.5
 
 
 class ForgottenFiles(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from bethink.core.named_tuple import NamedTuple
@@ -13,7 +13,6 @@ Pace = Literal["surging", "active", "quiet", "dormant"]
 BANDS: tuple[Band, ...] = ("hot", "warm", "cold", "frozen")
 # Out of reach without any use: freshness and importance make 35 at most.
 BANDS_NEEDING_USE = frozenset(("hot", "warm"))
-STALE_AFTER = timedelta(hours=1)
 QUIET_AFTER = timedelta(days=7)
 UNKNOWN_IMPORTANCE = 0.5
 COMPRESS_FROM, DROP_FROM = 50.0, 200.0
@@ -91,16 +90,6 @@ def _trend(seen: ActivityCounts, days_observed: float) -> float:
     if ratio >= 2:
         return 7.0
     return 4.0 if ratio >= 1 else 4.0 * ratio
-
-
-def is_stale(computed_at: datetime | None, last_seen: datetime | None, now: datetime) -> bool:
-    """Whether a momentum must be recomputed: after an hour, or after new activity.
-
-    A value computed later than ``now`` is stale as well, as for a query of the past.
-    """
-    if computed_at is None or not timedelta(0) <= now - computed_at <= STALE_AFTER:
-        return True
-    return last_seen is not None and last_seen > computed_at
 
 
 def pace_of(value: float) -> Pace:

@@ -8,7 +8,7 @@ from operator import attrgetter
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.model import Item
-from bethink.ports import Momentum, Usage
+from bethink.ports import Usage
 from bethink.retrieval.context import Context, PerEach
 from bethink.retrieval.heat import Band, UseCounts, band_of, heat
 
@@ -59,7 +59,7 @@ class EntityMomentum(NamedTuple):
     entity: str
 
 
-_momenta = PerEach[str, str, Momentum](
+_momenta = PerEach[str, str, float](
     lambda entities, ctx: ctx.store.activity.momenta(sorted(entities), ctx.query.moment), str
 )
 
@@ -70,15 +70,7 @@ def top_momentum(items: Iterable[Item], ctx: Context) -> dict[str, EntityMomentu
     known = _momenta({entity for item in requested for entity in item.entities}, ctx)
     top = {}
     for item in requested:
-        momenta = [(known[entity].value, entity) for entity in item.entities if entity in known]
+        momenta = [(known[entity], entity) for entity in item.entities if entity in known]
         if momenta:
             top[item.id] = EntityMomentum(*max(momenta))
     return top
-
-
-def recomputed_momenta(items: Iterable[Item], ctx: Context) -> dict[str, float]:
-    """The momenta of these items' entities that were recomputed during this recall."""
-    known = _momenta.known(ctx)
-    entities = {entity for item in items for entity in item.entities}
-    fresh = {entity: known[entity] for entity in sorted(entities & known.keys())}
-    return {entity: found.value for entity, found in fresh.items() if found.recomputed}

@@ -32,7 +32,6 @@ from bethink.ports.values import (
     Event,
     KindsOfDay,
     Match,
-    Momentum,
     Nearest,
     SearchResult,
     SessionSpan,
@@ -435,11 +434,6 @@ def _add_usage(one: Usage, other: Usage) -> Usage:
     )
 
 
-def _momenta(answers: Sequence[Mapping[str, Momentum]]) -> dict[str, Momentum]:
-    """Return the highest; none counts as new, since it is not stored anywhere."""
-    return {name: Momentum(one.value) for name, one in _add_up(max, answers).items()}
-
-
 def _threads(asks: Sequence[Ask], *, limit: int = 100, offset: int = 0) -> list[Any]:
     found = _concatenated(_each(asks, limit=limit + offset))
     found.sort(key=lambda one: (one.updated_at or _LONG_AGO, one.id), reverse=True)
@@ -532,10 +526,10 @@ _MERGES: dict[str, dict[str, Ask]] = {
     },
     "vectors": {"embeddings": _united, "read_ahead": list},
     "activity": {
-        "usage": partial(_add_up, _add_usage), "momenta": _momenta,
+        "usage": partial(_add_up, _add_usage), "momenta": partial(_add_up, max),
         "thread": lambda answers: next(filter(None, answers), None),
         # What is computed from several stores is stored in none.
-        "set_momenta": _nothing, "threads": _threads, "threads_of": _concatenated,
+        "threads": _threads, "threads_of": _concatenated,
         "file_history": _file_history,
     },
     "admin": {

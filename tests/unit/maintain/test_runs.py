@@ -230,7 +230,9 @@ def test_runs_are_listed_newest_first(memory: Memory, clock: FixedClock) -> None
     add_others(memory)
     first = memory.maintain("consolidate", share=0.5).run
     clock.forward(seconds=1)
-    second = memory.maintain("entities").run
+    memory.remember("FW-12: the gate broke in the storm")
+    memory.remember("FW-12 waits for a crane")
+    second = memory.maintain("threads").run
 
     listed = memory.maintenance()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,11 +13,9 @@ from bethink.retrieval.heat import (
     band_of,
     forgetting_risk,
     heat,
-    is_stale,
     momentum,
     pace_of,
 )
-from corpus import NOW
 from rows import each_row
 
 counts = st.integers(0, 10_000)
@@ -171,13 +167,3 @@ def test_nothing_hot_important_or_new_is_ripe(
     """Each alone is enough to keep a memory; a date in the future is no age."""
     assert forgetting_risk(warmth, importance, since) == 0.0
     assert forgetting_risk(warmth, importance, -since) == 0.0
-
-
-def test_momentum_is_worked_out_anew_when_it_must() -> None:
-    """Never before, over an hour ago, something new since, or later than the moment asked for."""
-    assert is_stale(None, NOW, NOW)
-    assert not is_stale(NOW - timedelta(hours=1), None, NOW)
-    assert is_stale(NOW - timedelta(hours=1, milliseconds=1), None, NOW)
-    assert not is_stale(NOW, NOW, NOW)
-    assert is_stale(NOW - timedelta(minutes=2), NOW - timedelta(minutes=1), NOW)
-    assert is_stale(NOW + timedelta(seconds=1), None, NOW)

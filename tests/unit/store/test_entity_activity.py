@@ -42,8 +42,7 @@ def test_mentions_of_a_week_are_counted_from_either_side(store: SqliteStore, hou
 
     week = sum(now - timedelta(days=7) < when for when in stored.values())
     day = sum(now - timedelta(days=1) < when for when in stored.values())
-    assert (seen.in_7_days, seen.in_1_day) == (week, min(day, usage.MAX_COUNTED))
-    assert seen.in_all == max(len(stored) - 40, week)
+    assert seen.counts == (min(day, usage.MAX_COUNTED), week, max(len(stored) - 40, week))
     assert seen.mean_importance == (0.25 if week else 0.5)
 
 
@@ -65,9 +64,7 @@ def test_the_list_of_entities_is_that_of_all_their_momenta(store: SqliteStore) -
     now = at(days=12)
     known = {one.id: one for one in store.graph.list_entities(EntityListing(limit=100), now)}
     momenta = store.activity.momenta(list(known), now)
-    assert {key: one.momentum for key, one in known.items()} == {
-        key: momenta[key].value for key in known
-    }
+    assert {key: one.momentum for key, one in known.items()} == momenta
     ranked = list(known)
     for limit, offset in ((1, 0), (3, 0), (4, 5), (10, 2), (7, 26)):
         page = store.graph.list_entities(EntityListing(limit=limit, offset=offset), now)

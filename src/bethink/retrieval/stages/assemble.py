@@ -7,7 +7,6 @@ from bethink.core.dataclass import dataclass
 from bethink.model import Candidate, Filters, Item, Link, Page, Pool, Query, Relation, id_checksum
 from bethink.ports import Scope, UsageDecay
 from bethink.retrieval.context import Context
-from bethink.retrieval.momentum import recomputed_momenta
 from bethink.retrieval.scope import rejection_reason
 from bethink.retrieval.stages.late_interaction import with_passage
 
@@ -164,10 +163,10 @@ def _visible_items(ids: set[str], ctx: Context) -> dict[str, Item]:
 class Track:
     """Record a use of every returned memory.
 
-    Entity momenta computed during the recall are stored too. With ``decay_interval`` above
-    0 memories fade: every so many recalls each one not returned within ``grace_s`` loses
-    ``decay_rate``. A returned one gains ``regain`` × its score, up to 1. ``by_default``
-    records without being asked, where neither the caller nor the setting ``track`` decides.
+    With ``decay_interval`` above 0 memories fade: every so many recalls each one not returned
+    within ``grace_s`` loses ``decay_rate``. A returned one gains ``regain`` × its score, up to
+    1. ``by_default`` records without being asked, where neither the caller nor the setting
+    ``track`` decides.
     """
 
     by_default: bool = False
@@ -182,12 +181,6 @@ class Track:
         if not hits and fading is None:
             return
         ctx.store.activity.note_use([hit.item.id for hit in hits], ctx.query.now, fading=fading)
-        # Momentum computed for a past moment must not be stored as the current one.
-        fresh = (
-            recomputed_momenta((hit.item for hit in hits), ctx) if ctx.query.as_of is None else {}
-        )
-        if fresh:
-            ctx.store.activity.set_momenta(fresh, ctx.query.now)
 
     def _fading_update(self, hits: Pool) -> UsageDecay | None:
         if self.decay_interval < 1 and self.regain == 0:

@@ -199,7 +199,7 @@ def _entities_of(memory: Memory, items: Sequence[Item]) -> dict[str, Json]:
     records: dict[str, Json] = {}
     for entity_id in ids:
         kind, _, key = entity_id.partition(":")
-        momentum = momenta[entity_id].value if entity_id in momenta else 0.0
+        momentum = momenta.get(entity_id, 0.0)
         name = known[entity_id].name if entity_id in known else key
         records[entity_id] = {"id": entity_id, "kind": kind, "name": name, "momentum": momentum}
         records[entity_id]["pace"] = pace_of(momentum)

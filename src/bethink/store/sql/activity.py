@@ -19,13 +19,12 @@ from bethink.model import (
     Thread,
     ThreadEvent,
 )
-from bethink.ports import ForgottenFiles, Momentum, PriorUse, Usage, UsageDecay
+from bethink.ports import ForgottenFiles, PriorUse, Usage, UsageDecay
 from bethink.store.sql import erase, history
 from bethink.store.sql.connection import Connections, Database, Row, as_table, select
 from bethink.store.sql.dialect import part
 from bethink.store.sql.sql_functions import DAY_MS, from_ms, from_ms_or_none, to_json_ids, to_ms
 from bethink.store.sql.usage import (
-    SET_MOMENTUM,
     SET_USE,
     append_json,
     apply_decay,
@@ -356,14 +355,9 @@ class SqlActivity:
         with self._connections.read_transaction() as db:
             return read_usage(db, ids, now)
 
-    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, Momentum]:
+    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, float]:
         with self._connections.read_transaction() as db:
             return read_momenta(db, entities, now)
-
-    def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
-        with self._connections.write_transaction() as db:
-            rows = [(value, to_ms(now), entity) for entity, value in sorted(values.items())]
-            db.executemany(SET_MOMENTUM, rows)
 
     def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
         with self._connections.read_transaction() as db:

@@ -47,7 +47,7 @@ MAX_UNSPACED_LENGTH = 8  # letters
 MAX_TEXT_WORDS = 500  # of a text in which names are looked for
 
 ENTITY_COLUMNS = """
-    e.id, e.kind, e.name, e.mentions, e.momentum, e.momentum_at, e.last_seen_at,
+    e.id, e.kind, e.name, e.mentions, e.last_seen_at,
     (SELECT json_group_array(a.alias ORDER BY a.alias) FROM alias AS a WHERE a.entity = e.id)
 """
 _ADD_ENTITY = """
@@ -316,7 +316,7 @@ def _candidate_names(text: str) -> Iterator[str]:
 
 
 def to_entity(row: Row) -> Entity:
-    identity, kind, name, mentions, momentum, momentum_at, last_seen_at, aliases = row
+    identity, kind, name, mentions, last_seen_at, aliases = row
     own = normalise_alias(name)
     return Entity(
         id=identity,
@@ -324,8 +324,6 @@ def to_entity(row: Row) -> Entity:
         name=name,
         aliases=tuple(alias for alias in json.loads(aliases) if alias != own),
         mentions=mentions,
-        momentum=momentum,
-        momentum_at=from_ms_or_none(momentum_at),
         last_seen_at=from_ms_or_none(last_seen_at),
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -18,9 +18,9 @@ from operator import itemgetter
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.model import Entity
-from bethink.ports import Activity, EntityListing, Momentum, PriorUse, Usage, UsageDecay
-from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
-from bethink.store.sql.connection import Database, Row, as_table, read_ahead, select
+from bethink.ports import EntityListing, PriorUse, Usage, UsageDecay
+from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, momentum
+from bethink.store.sql.connection import Database, as_table, read_ahead, select
 from bethink.store.sql.history import (
     AS_OF_CTE,
     IS_MENTION,
@@ -196,6 +196,14 @@ def read_usage(db: Database, ids: Sequence[str], now: datetime) -> dict[str, Usa
     }
 
 
+class Activity(NamedTuple):
+    """What was stored about an entity: counts, when it came up, how important the week was."""
+
+    counts: ActivityCounts
+    first_at: datetime
+    mean_importance: float
+
+
 def read_activity(db: Database, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
     """Return how many memories were stored about each entity, and when.
 
@@ -214,8 +222,8 @@ def read_activity(db: Database, entities: Sequence[str], now: datetime) -> dict[
     for entity, first, mentions, later, day, week, mean in select(
         db, _SELECT_ACTIVITY, (at, requested)
     ):
-        in_all, importance = max(mentions - later, week), 0.5 if mean is None else mean
-        found[entity] = Activity(day, week, in_all, from_ms(first), importance)
+        counts = ActivityCounts(day, week, max(mentions - later, week))
+        found[entity] = Activity(counts, from_ms(first), 0.5 if mean is None else mean)
     return found
 
 
@@ -237,26 +245,21 @@ def _activity_as_of(seen: Sequence[_PastMention], at: int) -> Activity:
     ]
     mean = math.fsum(importances) / len(importances) if importances else 0.5
     live = sum(mention.was_there for mention in seen)
-    return Activity(day, len(week), max(live, len(week)), from_ms(seen[0].first_at), mean)
+    counts = ActivityCounts(day, len(week), max(live, len(week)))
+    return Activity(counts, from_ms(seen[0].first_at), mean)
 
 
-YEAR_DAYS = 365.25
-# For more active entities than this, the stored momentum is used.
-MAX_COMPUTED = 5_000
+# Of the entities of the last week, the most mentioned are compared by their momenta.
+MAX_COMPARED = 5_000
 # The momentum after a week without mentions is constant.
 _DORMANT_MOMENTUM = momentum(ActivityCounts(), 1.0)
+_YEAR_MS = 365.25 * DAY_MS
 
-_MORE_RANKED = 10  # entities beyond the page, at first
-MAX_MOMENTUM = 10.0
-_ROUNDING = 1e-6
-_ALL = 2**62  # more than there are
-
-_STATE_COLUMNS = "e.id, e.mentions, e.momentum, e.momentum_at, e.last_seen_at"
-_STATE_BY_ID = f"""
-    SELECT {_STATE_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+_LAST_SEEN_BY_ID = """
+    SELECT e.id, e.last_seen_at FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
     WHERE e.created_at <= ?
 """
-_STATE_BY_ID_AS_OF = f"{AS_OF_CTE} {_STATE_BY_ID.replace('e.last_seen_at', LAST_SEEN)}"
+_LAST_SEEN_AS_OF = f"{AS_OF_CTE} {_LAST_SEEN_BY_ID.replace('e.last_seen_at', LAST_SEEN)}"
 # How many live memories above a classification mention each entity: seldom many. ABOVE is a
 # number that the index of classifications, which has those above 1, can be used for.
 _HIDDEN_CTE = f"""
@@ -267,8 +270,6 @@ _HIDDEN_CTE = f"""
     )
 """
 _SEEN = "(e.mentions - coalesce(h.times, 0))"
-_LISTING_COLUMNS = f"e.id, {_SEEN} AS seen, e.momentum, e.momentum_at, e.last_seen_at"
-_LISTING_FROM = "entity AS e LEFT JOIN hidden AS h ON h.entity = e.id"
 # Hide an entity that only memories of higher classification mention.
 _IS_VISIBLE = f"""
     ({_SEEN} > 0 OR NOT EXISTS (
@@ -276,114 +277,69 @@ _IS_VISIBLE = f"""
         WHERE l.dst = e.id AND l.type = 'mentions' AND l.src_kind = 'item'
     ))
 """
-SET_MOMENTUM = "UPDATE entity SET momentum = ?, momentum_at = ? WHERE id = ?"
 
 
-class EntityState(NamedTuple):
-    """The momentum columns of an entity's row."""
+class _Listed(NamedTuple):
+    """An entity of a list: how many memories that the reader may see mention it, and the last."""
 
     id: str
     mentions: int
-    momentum: float
-    momentum_at: int | None
     last_seen_at: int | None
 
 
-def read_momenta(db: Database, ids: Sequence[str], now: datetime) -> dict[str, Momentum]:
-    """Return the momentum of each entity: the stored one if recent, else computed."""
+def read_momenta(db: Database, ids: Sequence[str], now: datetime) -> dict[str, float]:
+    """Return the momentum of each entity that there was at a moment."""
     if not ids:
         return {}
     at, requested = to_ms(now), as_table(tuple(dict.fromkeys(ids)))
-    read_ahead(db, (_STATE_BY_ID, (requested, at)))
+    read_ahead(db, (_LAST_SEEN_BY_ID, (requested, at)))
     rows = (
-        select(db, _STATE_BY_ID_AS_OF, (at, requested, at))
+        select(db, _LAST_SEEN_AS_OF, (at, requested, at))
         if is_past(db, at)
-        else select(db, _STATE_BY_ID, (requested, at))
+        else select(db, _LAST_SEEN_BY_ID, (requested, at))
     )
-    return _compute_momenta(db, [EntityState(*row) for row in rows], now)
+    return _compute_momenta(db, dict(rows), now)
+
+
+def _compute_momenta(
+    db: Database, last_seen: Mapping[str, int | None], now: datetime
+) -> dict[str, float]:
+    quiet = to_ms(now - QUIET_AFTER)
+    lately = [key for key, at in last_seen.items() if at is not None and at >= quiet]
+    found = dict.fromkeys(last_seen, _DORMANT_MOMENTUM)
+    for key, (counts, first, importance) in read_activity(db, lately, now).items():
+        found[key] = momentum(counts, (now - first).total_seconds() / DAY_S, importance)
+    return found
 
 
 def rank_entities(db: Database, listing: EntityListing, now: datetime) -> list[Entity]:
     """Return entities by momentum, number of memories and recency, with their counts."""
-    momenta: dict[str, Momentum] = {}
-    found = _best_entities(db, listing, now, momenta, recent=True)
-    scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in found)
     wanted = listing.offset + listing.limit
-    # What was quiet for a week needs so many mentions to come before these.
-    lowest = scores[-wanted] if 0 < wanted <= len(scores) else 0.0
-    least = int(max(0.0, 2.0 * (lowest - 10.0 * _DORMANT_MOMENTUM - _ROUNDING)))
-    found += _best_entities(db, listing, now, momenta, recent=False, least=least)
-    ranked = sorted(
-        found, key=lambda state: (-_rank_score(state, momenta[state.id].value, now), state.id)
-    )
-    page = {state.id: state for state in ranked[listing.offset : listing.offset + listing.limit]}
+    found = _list_entities(db, listing, now, wanted, recent=False)
+    found += _list_entities(db, listing, now, max(wanted, MAX_COMPARED), recent=True)
+    momenta = _compute_momenta(db, {one.id: one.last_seen_at for one in found}, now)
+
+    def place(one: _Listed) -> tuple[float, str]:
+        years = (to_ms(now) - (one.last_seen_at or 0)) / _YEAR_MS
+        return -(10.0 * momenta[one.id] + 0.5 * one.mentions - 2.0 * years), one.id
+
+    page = {one.id: one for one in sorted(found, key=place)[listing.offset : wanted]}
     if not page:
         return []
     entities = read_entities(db, page)
     counts = count_layers(db, tuple(page), listing.max_classification)
     return [
         entities[key]._replace(
-            mentions=state.mentions, momentum=momenta[key].value, **counts[key]._asdict()
+            mentions=one.mentions, momentum=momenta[key], **counts[key]._asdict()
         )
-        for key, state in page.items()
+        for key, one in page.items()
     ]
 
 
-def _best_entities(
-    db: Database,
-    listing: EntityListing,
-    now: datetime,
-    momenta: dict[str, Momentum],
-    *,
-    recent: bool,
-    least: int = 0,
-) -> list[EntityState]:
-    """Return as many entities as could be on the page: those of the last week, or the others.
-
-    Those with fewer mentions than ``least`` are left out; the momenta of the others are added.
-    The most mentioned come first, until no momentum could bring a further one onto the page.
-    """
-    wanted = listing.offset + listing.limit
-    count = wanted + _MORE_RANKED
-    highest = MAX_MOMENTUM if recent else _DORMANT_MOMENTUM
-    while True:
-        rows = _most_mentioned(db, listing, now, (least, count), recent=recent)
-        found = [EntityState(*row[1:]) for row in rows]
-        _add_momenta(db, found, wanted, now, momenta)
-        scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in found)
-        if len(found) < count or not wanted or count == _ALL:
-            return found
-        if scores[-wanted] > 10.0 * highest + 0.5 * rows[-1][0] + _ROUNDING:
-            return found
-        count = 4 * count if count < MAX_COMPUTED else _ALL
-
-
-def _add_momenta(
-    db: Database,
-    states: Sequence[EntityState],
-    wanted: int,
-    now: datetime,
-    momenta: dict[str, Momentum],
-) -> None:
-    """Add the momenta of entities: of those that cannot be on the page a lower bound."""
-    unknown = [state for state in states if state.id not in momenta]
-    quick = {state.id: _quick_momentum(state, now) for state in unknown}
-    momenta |= {key: known or Momentum(0.0) for key, known in quick.items()}
-    slow = [state for state in unknown if quick[state.id] is None]
-    scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in states)
-    if 0 < wanted <= len(scores):
-        least = scores[-wanted] - 10.0 * MAX_MOMENTUM - _ROUNDING
-        slow = [one for one in slow if _rank_score(one, 0.0, now) >= least]
-    momenta |= _compute_momenta(db, slow, now)
-
-
-def _most_mentioned(
-    db: Database, listing: EntityListing, now: datetime, bounds: tuple[int, int], *, recent: bool
-) -> list[Row]:
-    """Return the mentions and the state of entities, the most mentioned first.
-
-    ``bounds`` are the least number of mentions, and the most entities.
-    """
+def _list_entities(
+    db: Database, listing: EntityListing, now: datetime, count: int, *, recent: bool
+) -> list[_Listed]:
+    """Return the first entities of the last week, or of the others, whose momenta are equal."""
     ceiling = listing.max_classification
     where = [f"{_SEEN} >= ?", _IS_VISIBLE]
     values: list[int | str] = [ceiling, listing.min_memories, ceiling]  # first of the hidden CTE
@@ -395,47 +351,11 @@ def _most_mentioned(
         # The last Unicode character: every name with this prefix sorts before it.
         values += [start, f"{start}\U0010ffff"]
     where.append("e.last_seen_at >= ?" if recent else "coalesce(e.last_seen_at, 0) < ?")
-    hidden = _HIDDEN_CTE.replace("ABOVE", str(min(int(ceiling), 1)))
+    age = f"{4.0 / _YEAR_MS!r} * coalesce(e.last_seen_at, 0)"  # as in the order of the list
     sql = f"""
-        {hidden} SELECT e.mentions, {_LISTING_COLUMNS} FROM {_LISTING_FROM}
-        WHERE {" AND ".join(where)} AND e.mentions >= ? ORDER BY e.mentions DESC LIMIT ?
+        {_HIDDEN_CTE.replace("ABOVE", str(min(int(ceiling), 1)))}
+        SELECT e.id, {_SEEN}, e.last_seen_at
+        FROM entity AS e LEFT JOIN hidden AS h ON h.entity = e.id WHERE {" AND ".join(where)}
+        ORDER BY {_SEEN}{"" if recent else f" + {age}"} DESC, e.id LIMIT ?
     """
-    return select(db, sql, (*values, to_ms(now - QUIET_AFTER), *bounds))
-
-
-def _compute_momenta(
-    db: Database, entities: Iterable[EntityState], now: datetime
-) -> dict[str, Momentum]:
-    found: dict[str, Momentum] = {}
-    outdated: list[EntityState] = []
-    for state in entities:
-        known = _quick_momentum(state, now)
-        if known is not None:
-            found[state.id] = known
-        else:
-            outdated.append(state)
-    activity = read_activity(db, [state.id for state in outdated[:MAX_COMPUTED]], now)
-    for state in outdated:
-        found[state.id] = Momentum(state.momentum)
-        if active := activity.get(state.id):
-            observed = (now - (active.first_at or now)).total_seconds() / DAY_S
-            counts = ActivityCounts(active.in_1_day, active.in_7_days, active.in_all)
-            value = momentum(counts, observed, active.mean_importance)
-            found[state.id] = Momentum(value, recomputed=True)
-    return found
-
-
-def _quick_momentum(state: EntityState, now: datetime) -> Momentum | None:
-    """Return the momentum of a quiet entity or a recent one of any; None where it is outdated."""
-    seen = from_ms_or_none(state.last_seen_at)
-    if seen is None or now - seen > QUIET_AFTER:
-        return Momentum(_DORMANT_MOMENTUM, recomputed=state.momentum != _DORMANT_MOMENTUM)
-    if is_stale(from_ms_or_none(state.momentum_at), seen, now):
-        return None
-    return Momentum(state.momentum)
-
-
-def _rank_score(state: EntityState, momentum_now: float, now: datetime) -> float:
-    """Return the list rank: 10 × momentum, 0.5 a memory, minus 2 for every year unseen."""
-    years = (now - from_ms(state.last_seen_at or 0)).total_seconds() / DAY_S / YEAR_DAYS
-    return 10.0 * momentum_now + 0.5 * state.mentions - 2.0 * years
+    return [_Listed(*row) for row in select(db, sql, (*values, to_ms(now - QUIET_AFTER), count))]
