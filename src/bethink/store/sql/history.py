@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import apsw
@@ -155,7 +156,6 @@ _SET_STATE = """
     UPDATE item SET live_to = ?, status = ?, ended_by = ?, state_hash = ? WHERE rid = ?
 """
 _ENDINGS = "SELECT at, CAST(detail AS BLOB) FROM event WHERE item = ? AND kind = 'ended'"
-_OTHER_BEGINNINGS = "SELECT live_from FROM item WHERE id = ? AND rid <> ?"
 _NEXT_BEGINNING = "SELECT min(live_from) FROM item WHERE id = ? AND rev > ?"
 _LAST_EVENT = """
     SELECT kind FROM event
@@ -166,7 +166,6 @@ _STATUS_THEN = """
     SELECT CAST(status AS BLOB) FROM status_change WHERE id = ? AND at <= ? ORDER BY at DESC LIMIT 1
 """
 _STATUS_BYTES = (b"active", b"superseded", b"quarantined")
-Ending = tuple[bytes | None, bytes | None]
 
 
 class StoredState(NamedTuple):
@@ -212,60 +211,38 @@ def wrong_states(db: Database) -> list[StoredState]:
 
 
 def restore_states(db: Database) -> None:
-    """Give revisions the state they had, where their hash or the journal confirms it."""
-    for row in wrong_states(db):
-        right = next((one for one in _possible_states(db, row) if _is_right(db, row, one)), None)
-        if right is None:
-            continue
-        live_to = None if right.live_to is None else int(right.live_to)
-        texts = (None if one is None else one.decode() for one in (right.status, right.ended_by))
-        try:
-            db.execute(_SET_STATE, (live_to, *texts, right.hash(), row.rid))
-        except apsw.ConstraintError:
-            continue  # rot has moved its columns, so that SQLite takes no change of the row
+    """Give revisions the state that the journal tells, where their hash confirms it.
 
-
-def _is_right(db: Database, row: StoredState, state: StoredState) -> bool:
-    """Whether this was the row's state: its hash says so, or all that the journal tells.
-
-    The journal alone decides only about the row as it is, that is, where the hash itself
-    is damaged.
+    The journal alone decides about a row as it is, that is, where the hash itself is damaged.
     """
-    if state.status not in _STATUS_BYTES or not (state.live_to or b"0").lstrip(b"-").isdigit():
-        return False
-    return state.hash() == row.stored_hash or (state == row and _is_in_journal(db, row))
+    for row in wrong_states(db):
+        for right in _told_states(db, row):
+            if row.stored_hash != right.hash() and row != right:
+                continue
+            live_to = None if right.live_to is None else int(right.live_to)
+            texts = (one and one.decode() for one in (right.status, right.ended_by))
+            # Where rot has moved its columns, SQLite takes no change of the row.
+            with suppress(apsw.ConstraintError):
+                db.execute(_SET_STATE, (live_to, *texts, right.hash(), row.rid))
+            break
 
 
-def _possible_states(db: Database, row: StoredState) -> Iterator[StoredState]:
-    """Yield the states that the row may have had, the row as it is first."""
-    endings = [
-        (max(at, row.live_from), reason)
-        for at, reason in select(db, _ENDINGS, (row.id,))
-        if isinstance(at, int) and isinstance(row.live_from, int)
-    ]
-    begun = [one for (one,) in select(db, _OTHER_BEGINNINGS, (row.id, row.rid))]
-    times = {None, row.live_to, *(b"%d" % one for one in begun if isinstance(one, int))}
-    times |= {b"%d" % at for at, _ in endings}
-    reasons = {None, row.ended_by, b"revised", *(reason for _, reason in endings)}
-    yield row
-    for status in (*_STATUS_BYTES, row.status):
-        for live_to in times:
-            for ended_by in reasons:
-                yield row._replace(live_to=live_to, status=status, ended_by=ended_by)
-
-
-def _is_in_journal(db: Database, row: StoredState) -> bool:
-    """Whether the journal and the history of statuses tell the row's state as it is."""
-    until = END_OF_TIME if row.live_to is None else int(row.live_to)
-    known = next((one for (one,) in select(db, _STATUS_THEN, (row.id, until))), b"active")
+def _told_states(db: Database, row: StoredState) -> Iterator[StoredState]:
+    """Yield the states that a revision may have by the journal and the history of statuses."""
     following = db.execute(_NEXT_BEGINNING, (row.id, row.rev)).get
     is_over = following is not None or db.execute(_LAST_EVENT, (row.id,)).get == "ended"
-    endings: list[Ending] = [] if is_over else [(None, None)]
-    if following is not None:
-        endings.append((b"%d" % following, b"revised"))
+    endings: list[tuple[int | None, bytes | None]] = [] if is_over else [(None, None)]
+    if isinstance(following, int):
+        endings.append((following, b"revised"))
     for at, reason in select(db, _ENDINGS, (row.id,)):
-        endings.append((b"%d" % max(at, row.live_from), reason))
-    return row.status == known and (row.live_to, row.ended_by) in endings
+        if isinstance(at, int) and isinstance(row.live_from, int):
+            endings.append((max(at, row.live_from), reason))
+    for at, reason in endings:
+        until = END_OF_TIME if at is None else at
+        status = next((one for (one,) in select(db, _STATUS_THEN, (row.id, until))), b"active")
+        if status in _STATUS_BYTES:
+            live_to = None if at is None else b"%d" % at
+            yield row._replace(live_to=live_to, ended_by=reason, status=status)
 
 
 _INSERT = "INSERT INTO event (seq, at, kind, item, actor, detail, chain) VALUES (?,?,?,?,?,?,?)"
