@@ -14,7 +14,7 @@ import pytest
 
 from bethink.ports import Embedding, Record, TextSearch
 from bethink.store.sql import erase
-from bethink.store.sqlite import SqliteStore, checkpoint, connection
+from bethink.store.sqlite import SqliteStore, connection
 from records import NOW, at, mention, record, scope
 
 # In a process of its own: closing a handle of the file in this one would drop the
@@ -213,28 +213,6 @@ def test_an_error_while_clearing_does_not_hide_that_it_is_erased(
     assert traces(path.parent, needles("xq7")) == []
 
 
-def test_a_log_that_cannot_be_read_fails_no_write(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is committed is stored, also where its log could not be looked at afterwards."""
-    store = SqliteStore.open(path, space="test")
-
-    def fail(_: Path) -> list[tuple[int, bool]]:
-        raise OSError(24, "Too many open files")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(checkpoint, "_frames", fail)
-        patched.setattr(checkpoint, "CHECKPOINT_PAGES", 1)
-        store.items.put([canary("c", "xq7")], actor="x", now=NOW)
-        store.close()
-
-    again = SqliteStore.open(path, space="test")
-    assert again.items.get(["c"]).keys() == {"c"}
-    again.items.erase(["c"], actor="x", now=NOW)
-    assert traces(path.parent, needles("xq7")) == []
-    again.close()
-
-
 def test_copies_from_before_a_migration_are_named(path: Path) -> None:
     """They are out of reach, and the receipt says where they are."""
     store = SqliteStore.open(path, space="test")
@@ -293,45 +271,19 @@ def test_erasing_nothing_is_harmless(path: Path) -> None:
     store.close()
 
 
-# The free part of pages is cleared as they pass through the log; an erase relies on it.
-
-
-@pytest.fixture
-def swept(monkeypatch: pytest.MonkeyPatch) -> list[set[int] | None]:
-    """What each sweep looked at: some pages, or None for all of them."""
-    calls: list[set[int] | None] = []
-    clear = checkpoint.clear_pages
-
-    def note(path: Path, pages: set[int] | None) -> None:
-        calls.append(pages)
-        clear(path, pages)
-
-    monkeypatch.setattr(checkpoint, "clear_pages", note)
-    return calls
+# SQLite leaves copies of what has moved in the free part of pages; an erase clears all of them.
 
 
 def marks_of(count: int) -> dict[str, str]:
     return {f"c{n}": hashlib.md5(str(n).encode()).hexdigest()[:14] for n in range(count)}
 
 
-def page_count(path: Path) -> int:
-    db = apsw.Connection(str(path))
-    try:
-        return int(db.execute("PRAGMA page_count").get)
-    finally:
-        db.close()
-
-
 @pytest.mark.parametrize("reopened", [False, True], ids=["one process", "opened and closed"])
-def test_an_erase_clears_only_pages_that_changed(
-    path: Path,
-    swept: list[set[int] | None],
-    monkeypatch: pytest.MonkeyPatch,
-    reopened: bool,
+def test_an_erase_reaches_copies_of_what_has_moved(
+    path: Path, monkeypatch: pytest.MonkeyPatch, reopened: bool
 ) -> None:
     """Whether the log was transferred many times before, or went with each closing."""
-    monkeypatch.setattr(checkpoint, "CHECKPOINT_PAGES", 50)
-    monkeypatch.setattr(checkpoint, "_MAX_LISTED", 300)
+    monkeypatch.setitem(connection.PRAGMAS, "wal_autocheckpoint", 50)
     rng = random.Random(4)
     marks = marks_of(30)
     store = SqliteStore.open(path, space="test")
@@ -341,13 +293,9 @@ def test_an_erase_clears_only_pages_that_changed(
         if reopened:
             store.close()
             store = SqliteStore.open(path, space="test")
-    before = len(swept)
 
     store.items.erase(list(marks), actor="x", now=NOW)
 
-    assert None not in swept
-    assert before > 0
-    assert len(swept) > before
     lines = [needle for mark in marks.values() for needle in needles(mark)]
     assert traces(path.parent, lines) == []
     assert all(finding.ok for finding in store.admin.check())
@@ -355,22 +303,38 @@ def test_an_erase_clears_only_pages_that_changed(
     assert traces(path.parent, lines) == []
 
 
-def test_an_erase_of_one_writes_little(path: Path, swept: list[set[int] | None]) -> None:
-    """It reads and writes pages of what it erases, not the file."""
+def test_an_erase_of_one_writes_little(path: Path) -> None:
+    """It writes pages of what it erases, not the file."""
     rng = random.Random(5)
     store = SqliteStore.open(path, space="test")
     fill(store, rng, 2_000, "f")
-    store.close()
-    store = SqliteStore.open(path, space="test")
     store.items.erase(["f7"], actor="x", now=NOW)
-    del swept[:]
+    store.close()
+    before = path.read_bytes()
+    store = SqliteStore.open(path, space="test")
 
     store.items.erase(["f700"], actor="x", now=NOW)
     store.close()
 
-    assert len(swept) == 1
-    assert swept[0] is not None
-    assert len(swept[0]) < page_count(path) / 2
+    pages = [(before[at : at + 4096], at) for at in range(0, len(before), 4096)]
+    after = path.read_bytes()
+    changed = sum(page != after[at : at + 4096] for page, at in pages)
+    assert 0 < changed < len(pages) / 2
+
+
+def test_the_log_goes_to_the_file_when_it_is_long(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it does not grow with every write."""
+    monkeypatch.setitem(connection.PRAGMAS, "wal_autocheckpoint", 20)
+    store = SqliteStore.open(path, space="test")
+    sizes = []
+    for number in range(40):
+        fill(store, random.Random(number), 3, f"f{number}-")
+        sizes.append(path.with_name(f"{path.name}-wal").stat().st_size)
+    store.close()
+
+    assert max(sizes) < 2 * sizes[0]
 
 
 def copied(path: Path) -> Path:
@@ -379,13 +343,6 @@ def copied(path: Path) -> Path:
     db.execute("VACUUM INTO ?", (str(copy),))
     db.close()
     return copy
-
-
-def without_mark(path: Path) -> Path:
-    db = apsw.Connection(str(path))
-    db.execute("DELETE FROM meta WHERE name = 'swept'")
-    db.close()
-    return path
 
 
 def checkpointed_elsewhere(path: Path) -> Path:
@@ -400,11 +357,9 @@ def checkpointed_elsewhere(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("change", [copied, without_mark, checkpointed_elsewhere])
-def test_where_the_log_does_not_reach_back_every_page_is_read(
-    path: Path, swept: list[set[int] | None], change: object
-) -> None:
-    """A copy, a file of an earlier version, a checkpoint of another program."""
+@pytest.mark.parametrize("change", [copied, checkpointed_elsewhere])
+def test_an_erase_reaches_all_whoever_transferred_the_log(path: Path, change: object) -> None:
+    """A copy, or a checkpoint of another program."""
     assert callable(change)
     rng = random.Random(6)
     marks = marks_of(20)
@@ -414,28 +369,41 @@ def test_where_the_log_does_not_reach_back_every_page_is_read(
         fill(store, rng, 12, f"f{number}-")
     store.close()
     found = change(path)
-    del swept[:]
     store = SqliteStore.open(found, space="test")
 
     store.items.erase(list(marks), actor="x", now=NOW)
 
-    assert swept == [None]
     lines = [needle for mark in marks.values() for needle in needles(mark)]
     store.close()
     if found != path:
         path.unlink()
     assert traces(path.parent, lines) == []
-    again = SqliteStore.open(found, space="test")
-    again.items.erase(["f1-1"], actor="x", now=NOW)
-    assert None not in swept[1:]
-    again.close()
 
 
-def test_a_reader_keeps_pages_listed_until_it_is_done(
-    path: Path, swept: list[set[int] | None], monkeypatch: pytest.MonkeyPatch
+def test_other_connections_write_no_old_page_back(path: Path) -> None:
+    """What a second process has read of the pages before is read anew after an erase."""
+    rng = random.Random(8)
+    store, other = (SqliteStore.open(path, space="test") for _ in range(2))
+    marks = marks_of(20)
+    for number, (item, mark) in enumerate(marks.items()):
+        store.items.put([canary(item, mark)], actor="x", now=NOW)
+        fill(store, rng, 12, f"f{number}-")
+    assert len(other.items.browse(scope(), limit=500)) > 200
+
+    store.items.erase(list(marks), actor="x", now=NOW)
+    fill(other, rng, 100, "g")
+
+    lines = [needle for mark in marks.values() for needle in needles(mark)]
+    other.close()
+    store.close()
+    assert traces(path.parent, lines) == []
+
+
+def test_a_reader_of_an_old_state_hinders_no_later_erase(
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log of a reader cannot be transferred whole: its pages are cleared later."""
-    monkeypatch.setattr(checkpoint, "CHECKPOINT_PAGES", 20)
+    """The log of a reader cannot be transferred whole; what it held back is cleared later."""
+    monkeypatch.setitem(connection.PRAGMAS, "wal_autocheckpoint", 20)
     rng = random.Random(7)
     store = SqliteStore.open(path, space="test")
     fill(store, rng, 50, "a")
@@ -443,15 +411,12 @@ def test_a_reader_keeps_pages_listed_until_it_is_done(
     reader.execute("BEGIN")
     assert reader.execute("SELECT count(*) FROM item").get == 50
     store.items.put([canary("c", "xq7")], actor="x", now=NOW)
-    del swept[:]
     fill(store, rng, 300, "b")
-    assert swept == []
     reader.execute("COMMIT")
     reader.close()
 
     store.items.erase(["c"], actor="x", now=NOW)
 
-    assert None not in swept
     assert traces(path.parent, needles("xq7")) == []
     store.close()
 

@@ -26,10 +26,8 @@ from bethink.store.sqlite.checkpoint import (
     SELECT_PENDING,
     bound_log,
     can_sweep,
+    clear_pages,
     empty_log,
-    list_unswept,
-    transfer_if_long,
-    watch_log,
 )
 from bethink.store.sqlite.errors import translate_errors
 from bethink.store.sqlite.files import KeyFile, backups, has_content, key_path, wal_path
@@ -46,6 +44,7 @@ PRAGMAS = {
     "trusted_schema": 0,
     "cache_size": -2048,  # KiB; of every thread: a server has up to forty, which filled 8 MiB each
     "journal_size_limit": 4 * 2**20,  # what stays of the log once its content is in the file
+    "wal_autocheckpoint": 2000,  # pages in the log from which a commit transfers it to the file
 }
 _STATEMENT_CACHE_SIZE = 250
 _SET_PENDING_LOG = "UPDATE meta SET value = 'log' WHERE name = 'unscrubbed'"
@@ -121,7 +120,6 @@ class SqliteConnections:
         self._guard = threading.Lock()
         self._open: list[tuple[threading.Thread | None, apsw.Connection]] = []
         self._closed = False
-        self._has_written = False
         self._unwritable = ""
         self._was_unwritable = False
         # Connections that read the file without a log, with the file's state before.
@@ -241,7 +239,6 @@ class SqliteConnections:
             db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
             db.cursor_factory = LenientCursor
             set_pragmas(db)
-            watch_log(db)
             journal_keys[db] = self.journal_key
             if state and db.open_flags & apsw.SQLITE_OPEN_URI:
                 self._immutable[db] = state
@@ -320,9 +317,6 @@ class SqliteConnections:
             except BaseException as error:
                 self._leave(db, error)
                 raise
-            self._has_written = True
-            if self.path is not None:
-                transfer_if_long(db, self.path)
 
     @contextmanager
     def open_snapshot(self) -> Iterator[apsw.Connection]:
@@ -401,13 +395,14 @@ class SqliteConnections:
         for _ in range(attempts):
             # Released in between, so that others can write while a reader blocks it.
             with hold_lock(self.lock, self.name, timeout_s):
-                clears = can_sweep(db)
-                if empty_log(
-                    db, path, wait_ms=_ATTEMPT_TIMEOUT_MS, sweep_all=clears, also=_CLEAR_PENDING
-                ):
-                    if not clears:
-                        db.execute(_CLEAR_PENDING)
-                    return ()
+                if not empty_log(db, wait_ms=_ATTEMPT_TIMEOUT_MS):
+                    continue
+                if can_sweep(db):
+                    clear_pages(path)
+                    db.execute("PRAGMA shrink_memory")
+                # It also makes all connections read their pages anew: none writes one back.
+                db.execute(_CLEAR_PENDING)
+                return ()
         return (f"the log {self.name}-wal: in use by a reader; cleared at the next opening",)
 
     def _leave(self, db: apsw.Connection, error: BaseException) -> None:
@@ -450,8 +445,6 @@ class SqliteConnections:
                 return
             locked = not self._unwritable and self._try_lock()
             try:
-                if locked and self._has_written and self.path is not None:
-                    list_unswept(self._open[-1][1], self.path)
                 while self._open:
                     _, db = self._open[-1]
                     if not locked:

@@ -11,7 +11,6 @@ import apsw
 
 from bethink.core.atomic_write import fsync_folder
 from bethink.errors import NotFound, StoreDamaged, StoreError
-from bethink.store.sqlite.checkpoint import mark_swept
 from bethink.store.sqlite.connection import (
     APPLICATION_ID,
     WAL_ERRORS,
@@ -208,7 +207,6 @@ def _create_space(path: Path) -> None:
         _create_schema(db)
         db.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
         db.execute("PRAGMA journal_mode = WAL")
-        mark_swept(db)
         # Closing would do the same, but not report a full disk.
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     unfinished.replace(path)
