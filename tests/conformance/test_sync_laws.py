@@ -12,7 +12,7 @@ import pytest
 from bethink.model import Link, Node
 from bethink.ports import OpBatch, Store, SyncResult
 from bethink.store.sql.oplog import capture, shape
-from bethink.store.sql.oplog.apply import Applying
+from bethink.store.sql.oplog.part import Applying
 from bethink.store.sqlite import SqliteStore
 from postgres_server import open_space
 from records import at, mention, record

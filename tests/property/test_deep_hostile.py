@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from bethink import Memory
 from bethink.models.http import CircuitBreaker
-from bethink.models.llm.client import LlmTimeouts
-from bethink.models.llm.providers import open_openai
+from bethink.models.llm.providers import LlmTimeouts, open_openai
 from bethink.ports import Embedder, Prompt
 from bethink.retrieval.profile import load_profile
 from bethink.testing import FixedClock, ScriptedModel

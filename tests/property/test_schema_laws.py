@@ -16,7 +16,7 @@ from bethink.core.json_schema import (
     with_counts,
     without_limits,
 )
-from bethink.models.llm.client import parse_object
+from bethink.models.llm.providers import parse_object
 from rows import each_row
 
 anything = st.recursive(

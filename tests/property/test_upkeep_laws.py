@@ -13,8 +13,7 @@ from bethink import Memory
 from bethink.errors import NotFound, Refused
 from bethink.maintain.insights import Insights
 from bethink.maintain.job import Job, Proposal
-from bethink.maintain.thread_events import Seen, thread_views
-from bethink.maintain.threads import FindThreads, ThreadSearch
+from bethink.maintain.threads import FindThreads, Seen, ThreadSearch, thread_views
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW

@@ -13,8 +13,7 @@ import pytest
 
 from bethink import Memory
 from bethink.models.http import CircuitBreaker
-from bethink.models.llm.client import LlmTimeouts, ServedLanguageModel
-from bethink.models.llm.providers import open_ollama, open_openai
+from bethink.models.llm.providers import LlmTimeouts, ServedLanguageModel, open_ollama, open_openai
 from bethink.testing import FixedClock
 from embedding_server import ENDLESS
 from language_server import (

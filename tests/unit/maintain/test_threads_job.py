@@ -15,9 +15,10 @@ from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import Refused
 from bethink.maintain.journal import GENERATED_PREFIX
-from bethink.maintain.thread_events import (
+from bethink.maintain.threads import (
     CLOSED_AFTER,
     DORMANT_AFTER,
+    FindThreads,
     StoreThread,
     ThreadMemory,
     event_kind,
@@ -28,7 +29,6 @@ from bethink.maintain.thread_events import (
     thread_lifecycle,
     thread_state,
 )
-from bethink.maintain.threads import FindThreads
 from bethink.model import THREAD_EVENT_KINDS, Item, Link, Member, Node, Thread, ThreadEvent
 from bethink.model.item import ThreadEventKind
 from bethink.testing import FixedClock

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from bethink.core.json_schema import SchemaViolation
-from bethink.models.llm.client import parse_object
+from bethink.models.llm.providers import parse_object
 from rows import each_row
 
 

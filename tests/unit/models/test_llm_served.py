@@ -14,8 +14,13 @@ from bethink.core.json_schema import without_limits
 from bethink.errors import BadSetting, BadText, ModelError
 from bethink.models.http import CircuitBreaker
 from bethink.models.llm import LLMS
-from bethink.models.llm.client import LlmTimeouts, llm_timeouts_from
-from bethink.models.llm.providers import open_anthropic, open_ollama, open_openai
+from bethink.models.llm.providers import (
+    LlmTimeouts,
+    llm_timeouts_from,
+    open_anthropic,
+    open_ollama,
+    open_openai,
+)
 from bethink.ports import Budget, BudgetSpent, Unusable
 from bethink.prompts import Passage, fill_prompt
 from embedding_server import ENDLESS

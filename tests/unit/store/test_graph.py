@@ -20,8 +20,8 @@ from bethink.ports import Mention, SearchResult
 from bethink.store.sql import graph as relations
 from bethink.store.sql import links as graph
 from bethink.store.sql.connection import select
-from bethink.store.sql.oplog.apply import Applying
 from bethink.store.sql.oplog.capture import SELECT_MERGES
+from bethink.store.sql.oplog.part import Applying
 from bethink.store.sql.search import searches as moments
 from bethink.store.sql.search.searches import TimeWindow
 from bethink.store.sql.state_cache import StateCache

@@ -7,8 +7,7 @@ import pytest
 from bethink.errors import StoreError
 from bethink.store.postgres import words
 from bethink.store.postgres.bindings import array_literal, batch_delete, batch_insert, parsed
-from bethink.store.postgres.sql_tree import parse
-from bethink.store.postgres.translate import Shape, translate
+from bethink.store.postgres.translate import Shape, parse, translate
 from bethink.store.sql.dialect import PARTS, STATEMENTS
 
 ROWS = "(SELECT * FROM bethink.item WHERE space_id = $1::bigint) AS"

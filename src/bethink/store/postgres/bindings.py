@@ -14,22 +14,20 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText
 from bethink.store.postgres import words
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.sql_tree import (
-    Group,
-    at,
-    find_word,
-    group_at,
-    parse,
-    split_at_commas,
-)
 from bethink.store.postgres.translate import (
     WORD_TABLES,
+    Group,
     Shape,
     Source,
     Statement,
+    at,
     conflict_of,
+    find_word,
+    group_at,
     on_conflict,
+    parse,
     special_marks,
+    split_at_commas,
 )
 from bethink.store.sql.dialect import PARTS
 

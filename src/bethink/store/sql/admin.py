@@ -198,8 +198,7 @@ class SqlAdmin:
         personal_numbers: str = "none",
     ) -> int:
         # start-up time: a recall needs none of it
-        from bethink.store.sql.load import load_records
-        from bethink.store.sql.untrusted import Stranger
+        from bethink.store.sql.load import Stranger, load_records
 
         with self._connections.write_transaction() as db:
             ceiling = self._connections.ceiling

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from bethink.errors import StoreDamaged, StoreError
 from bethink.store.sql.connection import select
 from bethink.store.sql.store import SqlStore
-from bethink.store.sqlite.ceiling import CeilingConnections
 from bethink.store.sqlite.checkpoint import SELECT_PENDING
-from bethink.store.sqlite.connection import SqliteConnections
+from bethink.store.sqlite.connection import CeilingConnections, SqliteConnections
 from bethink.store.sqlite.opening import open_space
 
 if TYPE_CHECKING:
