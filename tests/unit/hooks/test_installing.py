@@ -553,10 +553,10 @@ def test_remedies_name_where_it_came_from(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr("importlib.metadata.distribution", lambda name: Found())
 
-    assert install_command("mcp") == "pip install 'bethink[mcp] @ file:///d/bethink-1.whl'"
+    assert install_command("serve") == "pip install 'bethink[serve] @ file:///d/bethink-1.whl'"
     assert "in the way you installed this one" in how_to_update()
     origin["text"] = None
-    assert install_command("mcp") == "pip install 'bethink[mcp]==1.0'"
+    assert install_command("serve") == "pip install 'bethink[serve]==1.0'"
     origin["text"] = '{"url": "file:///d", "dir_info": {"editable": true}}'
-    assert install_command("mcp").startswith("pip install '.[mcp]' (in the folder")
+    assert install_command("serve").startswith("pip install '.[serve]' (in the folder")
     assert "Update the checkout" in how_to_update()
