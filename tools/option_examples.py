@@ -43,7 +43,6 @@ CALLS = {
 }
 # The value of an option, by its name; a flag has none. A command may have another.
 VALUES = {
-    "--abstention": "off",
     "--allow-origin": "https://notes.example.org",
     "--also-space": "ops",
     "--all": "",

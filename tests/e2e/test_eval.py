@@ -204,14 +204,14 @@ def test_tune_writes_a_profile_that_can_be_measured(folder: Path) -> None:
     assert isinstance(outcome["noise"], bool)
     bethink(
         folder, "eval", "builtin", "--profiles", "mine.toml", "--cache", "spaces",
-        "--abstention", "off",
+        "--strangers", "0",
     )  # fmt: skip
 
 
 def test_ablation_prints_every_part(folder: Path) -> None:
     """Without each part in turn, with the change and its interval."""
     told = bethink(
-        folder, "eval", "builtin", "--profiles", "siftcoder", "--ablate", "--abstention", "off",
+        folder, "eval", "builtin", "--profiles", "siftcoder", "--ablate", "--strangers", "0",
         "--cache", "spaces", "--json",
     ).stdout  # fmt: skip
 

@@ -187,15 +187,9 @@ def split_names(text: str) -> tuple[str, ...]:
 @option("--ablate", "Also run the first profile without each of its parts.")
 @option("--parts A,B,...", "Like --ablate, for these parts only.", default="")
 @option(
-    "--abstention",
-    "Whether to add questions of other conversations.",
-    click.Choice(["off", "easy"]),
-    shown="easy",
-)
-@option(
     "--strangers N",
-    "Number of such questions, and of own ones asked without their answers.",
-    click.IntRange(1),
+    "Number of questions of other conversations, and of own ones asked without their answers.",
+    click.IntRange(0),
     shown=200,
 )
 @option("--sets A,B,...", "Only data sets that match.", default="")
@@ -238,8 +232,8 @@ def _measure(app: App, options: Json) -> list[Json]:
     if len(datasets) > 1 and (options["ablate"] or options["parts"]):
         raise Refused("parts are taken out on one data set at a time", remedy="choose with --sets")
     profiles = _profiles_and_ablations(app, options)
-    same = {name: options[name] for name in ("seed", "strangers", "k", "max_tokens", "baselines")}
-    plan = RunPlan(foreign=options["abstention"], **same)
+    names = ("seed", "strangers", "k", "max_tokens", "baselines")
+    plan = RunPlan(**{name: options[name] for name in names})
     provider = make_space_provider(app, options)
     reports = []
     for place, dataset in enumerate(datasets, start=1):

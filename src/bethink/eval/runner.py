@@ -16,7 +16,6 @@ from bethink.eval.baselines import Baselines
 from bethink.eval.case import (
     Case,
     Dataset,
-    Foreign,
     Question,
     sample_foreign_questions,
     sample_near_questions,
@@ -122,7 +121,6 @@ class RunPlan:
     """
 
     seed: int = 7
-    foreign: Foreign = "easy"
     strangers: int = 200
     k: int | None = None
     max_tokens: int | None = None
@@ -227,20 +225,19 @@ def run_evaluation(
         raise Refused(f"{dataset.title}: no questions")
     outcomes = [ProfileResult(profile, label) for label, profile in profiles.items()]
     strangers = outline if len(outline) > 1 else guest_cases
-    strangers = () if plan.foreign == "off" else strangers
     share = -(-plan.strangers // len(outline))
     result = Run(dataset, plan, spaces.model, outcomes, len(outline))
     total = _count_questions(outline, strangers, share, plan) * len(outcomes)
     done = count(1)
     for case in dataset.cases():
         foreign = sample_foreign_questions(strangers, case, share, plan.seed)
-        with spaces.open(dataset.name, case, expendable=plan.foreign != "off") as filled:
+        with spaces.open(dataset.name, case, expendable=plan.strangers > 0) as filled:
             _update_totals(result, case, filled)
             sitting = _CaseRun(case, filled, share, plan, lambda: progress(next(done), total))
             for outcome in outcomes:
                 sitting.run_profile(outcome, foreign)
             # Last: it changes the space.
-            if plan.foreign != "off" and filled.expendable:
+            if filled.expendable:
                 sitting.run_without_answers(outcomes)
             if plan.baselines:
                 sitting.rank_plainly(result, spaces.embedder)
@@ -301,8 +298,6 @@ def _count_questions(
     outline: Sequence[Case], strangers: Sequence[Case], share: int, plan: RunPlan
 ) -> int:
     own = sum(len(case.questions) for case in outline)
-    if plan.foreign == "off":
-        return own
     foreign = sum(
         len(sample_foreign_questions(strangers, case, share, plan.seed)) for case in outline
     )

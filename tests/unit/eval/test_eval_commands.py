@@ -71,7 +71,7 @@ def test_a_profile_file_is_tuned_and_measured(call, tmp_path):
     again, json_out, _ = call(
         "tune", *OWN, "--profile", "mine.toml", "--trials", "1", "--out", "more.toml", "--json"
     )
-    measured, *_ = call("eval", *OWN, "--profiles", "more.toml", "--abstention", "off")
+    measured, *_ = call("eval", *OWN, "--profiles", "more.toml", "--strangers", "0")
 
     assert (code, again, measured) == (0, 0, 0)
     assert "held out" in out
@@ -100,8 +100,8 @@ def test_what_no_memory_holds_is_left_out_and_told(call, tmp_path):
         '{"query": "kite colour", "relevant": ["m0", "the printer"], "id": "kite"}'
     )
 
-    code, out, err = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--abstention", "off")
-    _, told, _ = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--abstention", "off", "--json")
+    code, out, err = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--strangers", "0")
+    _, told, _ = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--strangers", "0", "--json")
 
     assert code == 0
     assert "1 question," in out
