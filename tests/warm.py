@@ -4,6 +4,7 @@ A command spends four fifths of its time on loading Python modules, and the test
 thousand times. Here a process is forked for each from one that has loaded them, and runs what
 the installed script runs: with arguments, files, folder, environment, signals and exit status of
 its own. What a process loads, and how long that takes, is told by tests that start the script.
+A program of Python's that imports Bethink can be started in the same way.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _ASKING = Lock()
 
 
 class WarmPopen(subprocess.Popen[Any]):
-    """A process as `subprocess.Popen([SCRIPT, ...])` starts it."""
+    """A process as `subprocess.Popen` starts it."""
 
     _end: int
 
@@ -94,12 +95,13 @@ def _channel() -> socket.socket:
 
 
 def popen(words: Sequence[str], **named: Any) -> subprocess.Popen[Any]:
-    """Start a command as `subprocess.Popen` does; the installed script from the warm Python."""
+    """Start a command as `subprocess.Popen` does, but from the warm Python where it can be."""
     return (WarmPopen if _can_be_warm(words, named) else subprocess.Popen)(words, **named)
 
 
 def _can_be_warm(words: Sequence[str], named: dict[str, Any]) -> bool:
-    if sys.platform != "linux" or words[0] != SCRIPT or "preexec_fn" in named:
+    program = words[0] == sys.executable and (words[1] == "-c" or words[1].endswith(".py"))
+    if sys.platform != "linux" or "preexec_fn" in named or not (program or words[0] == SCRIPT):
         return False
     told = {k: v for k, v in (named.get("env") or {}).items() if k.startswith(_READ_AT_START)}
     return all(os.environ.get(name) == value for name, value in told.items())
@@ -109,7 +111,7 @@ def run(
     words: Sequence[str], *, input: Any = None, timeout: float | None = None,  # noqa: A002
     check: bool = False, capture_output: bool = False, **named: Any,
 ) -> subprocess.CompletedProcess[Any]:  # fmt: skip
-    """Run a command as `subprocess.run` does; the installed script from the warm Python."""
+    """Run a command as `subprocess.run` does, but from the warm Python where it can be."""
     if capture_output:
         named |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     if input is not None:

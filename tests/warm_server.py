@@ -1,4 +1,4 @@
-"""A Python that has loaded Bethink, and forks a process for each command it is asked to run.
+"""A Python that has loaded Bethink, and forks a process for each program it is asked to run.
 
 Started by `warm`, with the number of a socket. A request has five open files: what is to be
 the command's input, output and errors, a file that tells the command, and a pipe to which its
@@ -11,11 +11,14 @@ import gc
 import json
 import os
 import pkgutil
+import runpy
 import select
 import socket
 import sys
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
 import bethink
 
@@ -95,9 +98,24 @@ def _become(given: int, output: int, errors: int, told: int) -> None:
         setattr(sys, f"__{name}__", made)
 
 
+def run_program() -> None:
+    """Run what the words name: the installed script, a program of Python's, or its text."""
+    if sys.argv[0] != sys.executable:
+        sys.path[0] = str(Path(sys.argv[0]).parent)
+        from bethink.cli import main
+
+        sys.exit(main())
+    del sys.argv[0]
+    if sys.argv[0] != "-c":
+        sys.path[0] = str(Path(sys.argv[0]).parent)
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        return
+    sys.path[0] = ""
+    made = sys.modules["__main__"] = ModuleType("__main__")
+    exec(compile(sys.argv.pop(1), "<string>", "exec"), vars(made))
+
+
 if __name__ == "__main__":
     load()
     serve(socket.socket(fileno=int(sys.argv[1])))
-    from bethink.cli import main
-
-    sys.exit(main())
+    run_program()

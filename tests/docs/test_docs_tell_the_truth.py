@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import bethink
+import warm
 from bethink import errors
 from bethink.cli.commands import COMMANDS, root_context
 from bethink.config.settings import SETTINGS, find_setting, load_settings
@@ -66,7 +67,7 @@ def clean_room(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(("where", "code"), blocks("python"), ids=lambda value: str(value)[:40])
 def test_python_snippets_run(where: str, code: str, tmp_path: Path) -> None:
     """As a program of its own, in an empty folder."""
-    ran = subprocess.run(
+    ran = warm.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
         env=clean_room(tmp_path),
@@ -92,8 +93,8 @@ def test_console_snippets_run(where: str, code: str, tmp_path: Path) -> None:
         if not line.startswith("$ bethink"):
             continue
         words = [ids[-1] if word == "ID" and ids else word for word in shlex.split(line[2:])]
-        ran = subprocess.run(
-            [*words, *FEWER.get(" ".join(words), ())],
+        ran = warm.run(
+            [warm.SCRIPT, *words[1:], *FEWER.get(" ".join(words), ())],
             cwd=tmp_path,
             env=clean_room(tmp_path),
             capture_output=True,

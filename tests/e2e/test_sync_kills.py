@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import warm
 from bethink import Memory
 from bethink.store.sqlite import SqliteStore
 from server_process import clean_environment
@@ -49,7 +50,7 @@ def test_processes_that_are_killed_in_a_sync_lose_nothing(tmp_path: Path) -> Non
     stored: set[str] = set()
     for number in range(KILLS):
         path = paths[number % 2]
-        process = subprocess.Popen(
+        process = warm.popen(
             [sys.executable, "-c", LOOP, str(path), str(drive), f"{path.stem} {number}"],
             env=clean_environment(tmp_path), stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
