@@ -21,7 +21,7 @@ from deferred import Deferred
 from rows import each_row
 from server_app import Callers, OpenMemoryLoader, make_guard, make_test_app, mcp, talk
 
-mcp_server = Deferred("bethink.server.mcp.http")
+mcp_server = Deferred("bethink.server.mcp.server")
 
 mcp_http = Deferred("bethink.server.mcp.http")
 mcp_sdk = Deferred("mcp.client.client")

@@ -34,10 +34,11 @@ from bethink.errors import BethinkError
 from bethink.memory import Memory
 from bethink.server.events import EventStreams, WebhookSender
 from bethink.server.mcp.http import PATH as MCP_PATH
-from bethink.server.mcp.http import ROUTE_KEY, StreamableEndpoint, is_short_lived, make_server
+from bethink.server.mcp.http import ROUTE_KEY, StreamableEndpoint, is_short_lived
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.mcp.requests import READ_TIMEOUT_S
+from bethink.server.mcp.server import make_server
 from bethink.server.rest.browser import (
     BrowserSessions,
     is_page_path,

@@ -29,7 +29,7 @@ from deferred import Deferred
 from rows import each_row
 from server_app import OpenMemoryLoader
 
-mcp_server = Deferred("bethink.server.mcp.http")
+mcp_server = Deferred("bethink.server.mcp.server")
 
 mcp_sdk = Deferred("mcp.client._memory", "mcp.shared.message", "mcp_types", "mcp_types.version")
 

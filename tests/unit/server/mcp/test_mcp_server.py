@@ -24,7 +24,7 @@ from cold_memories import add_cold, add_others, open_memory
 from corpus import NOW
 from deferred import Deferred
 
-mcp_server = Deferred("bethink.server.mcp.http")
+mcp_server = Deferred("bethink.server.mcp.server")
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.shared.exceptions", "mcp_types")
 

@@ -26,7 +26,7 @@ from deferred import Deferred
 from nodes import ran
 from rows import each_row
 
-mcp_server = Deferred("bethink.server.mcp.http")
+mcp_server = Deferred("bethink.server.mcp.server")
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.extension")
 types = Deferred("mcp_types")
