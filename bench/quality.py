@@ -79,7 +79,7 @@ def main() -> None:
     dataset = open_dataset("locomo", DatasetOptions(path=options.path))
     for embedder in options.embedders.split(","):
         shelf = SpaceProvider(Settings(), embedder=embedder, cache_folder=options.cache)
-        measured = run_evaluation(dataset, profiles(), RunPlan(strangers=0), shelf)
+        measured = run_evaluation(dataset, profiles(), RunPlan(foreign="off"), shelf)
         base = next(_cost(one) for one in measured.outcomes if one.label == BASE)
         print(f"\n{dataset.title}, {GROUP}, {measured.model}\n")
         say("profile", "recall@10", "nDCG@10", "CPU ms a recall", "times words alone")

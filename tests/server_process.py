@@ -38,7 +38,7 @@ def http_server(folder: Path, *words: str, host: str = "127.0.0.1") -> Iterator[
         port = probe.getsockname()[1]
     written = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     process = warm.popen(
-        [SCRIPT, "serve", *words, "--host", host, "--port", str(port)], cwd=folder, env=clean_environment(folder),
+        [SCRIPT, "mcp", *words, "--http", written], cwd=folder, env=clean_environment(folder),
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     with process:

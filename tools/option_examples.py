@@ -22,7 +22,7 @@ CALLS = {
     "recall-file": "src/app.py",
     "update": ID,
     "demote": ID,
-    "forget": ID,
+    "forget": "",
     "revoke": "--source old-notes",
     "inbox": "",
     "inbox accept": "",
@@ -43,6 +43,7 @@ CALLS = {
 }
 # The value of an option, by its name; a flag has none. A command may have another.
 VALUES = {
+    "--abstention": "off",
     "--allow-origin": "https://notes.example.org",
     "--also-space": "ops",
     "--all": "",
@@ -137,12 +138,14 @@ VALUES = {
     "--source": "team-notes",
     "--source-class": "tool",
     "--speaker": "Ana",
+    "--split": "dev",
     "--stdio": "",
     "--strangers": "50",
     "--tag": "release",
     "--text": "'Releases go out on Fridays'",
     "--tier": "core",
     "--token": "5f2c",
+    "--tolerance": "0.01",
     "--topic": "release",
     "--trace-candidates": "all",
     "--track": "",
@@ -150,6 +153,7 @@ VALUES = {
     "--trust": "1",
     "--turn": "3",
     "--turn-before": "'The staging server was moved'",
+    "--ungated": "",
     "--until": "2026-03-01",
     "--user": "anna",
     "--valid-from": "2026-03-01",
@@ -160,9 +164,11 @@ VALUES = {
     "-k": "3",
 }
 OTHER_VALUES = {
-    ("forget", "--reason"): "'out of date'",
+    ("forget", "--share"): "0.1 --sweep",
+    ("forget", "--min-age-days"): "30 --sweep",
+    ("forget", "--clock-is-right"): "--sweep",
+    ("forget", "--reason"): f"'out of date' {ID}",
     ("files", "--poll"): "--watch",
-    ("serve", "--as"): "linksee",
     ("insights", "--min-memories"): "3 --build",
     ("note-edit", "--at"): "2026-03-01",
     ("sync", "--every"): "60 --watch",
@@ -174,7 +180,7 @@ OTHER_VALUES = {
     ("webhook add", "--kind"): "stored",
 }
 # Said for these commands by the table of `recall`.
-FILTERING = ("why-not", "compare", "list", "maintain")
+FILTERING = ("why-not", "compare", "list", "forget", "maintain")
 FILTER_NOTE = "Filters and limits are shown [for recall](#bethink-recall)."
 GENERAL = {"space", "store", "json", "no_color", "quiet", "verbose", "help"}
 

@@ -110,7 +110,7 @@ def test_health_is_answered_whoever_holds_connections(
 def test_mcp_over_http_answers_whoever_holds_connections(
     tmp_path: Path, held: list[socket.socket]
 ) -> None:
-    with serving(tmp_path, "serve", "--port", "PORT", "--rate", "0") as port:
+    with serving(tmp_path, "mcp", "--http", "127.0.0.1:PORT") as port:
         greeting = len(lines_of_log(tmp_path))
         for _ in range(4):
             kept_open(held, port, 2 * DESCRIPTORS, b"")

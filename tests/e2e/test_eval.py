@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import warm
-
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 pytestmark = pytest.mark.timeout(600)  # hundreds of recalls, also on a busy machine
 
@@ -60,7 +58,7 @@ def bethink(
     folder: Path, *words: str, code: int = 0, **env: str
 ) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BETHINK_")}
-    ran = warm.run(
+    ran = subprocess.run(
         [SCRIPT, *words],
         cwd=folder,
         env=kept | {"HOME": str(folder), "BETHINK_DATA_DIR": str(folder / "memories")} | env,
@@ -170,6 +168,30 @@ def test_the_table_is_plain_when_piped(folder: Path, report: dict) -> None:
         assert title in told
 
 
+def test_against_an_equal_run_nothing_is_worse(folder: Path, report: dict) -> None:
+    """The same code on the same data passes, and says so."""
+    told = bethink(
+        folder, "eval", "builtin", "--against", "saved.json", "--cache", "spaces", "--json", *FEW
+    )
+
+    rows = json.loads(told.stdout)["against"]["rows"]
+    assert {row["verdict"] for row in rows} == {"equal"}
+
+
+def test_against_a_better_run_the_exit_code_is_one(folder: Path, report: dict) -> None:
+    """A profile that got significantly worse fails the run, unless the loss is borne."""
+    better = json.loads(json.dumps(report))
+    for profile in better["profiles"]:
+        values = profile["questions"]["values"]
+        values["recall@10"] = [1.0] * len(values["recall@10"])
+    better["profiles"] = [p for p in better["profiles"] if p["name"] == "siftcoder"]
+    (folder / "better.json").write_text(json.dumps(better))
+    words = ("eval", "builtin", "--profiles", "siftcoder", "--cache", "spaces", *FEW)
+
+    bethink(folder, *words, "--against", "better.json", code=1)
+    bethink(folder, *words, "--against", "better.json", "--tolerance", "1")
+
+
 def test_own_questions_on_own_memories(folder: Path) -> None:
     """A user's questions in a file, against memories in another."""
     told = bethink(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", "--json").stdout
@@ -204,14 +226,14 @@ def test_tune_writes_a_profile_that_can_be_measured(folder: Path) -> None:
     assert isinstance(outcome["noise"], bool)
     bethink(
         folder, "eval", "builtin", "--profiles", "mine.toml", "--cache", "spaces",
-        "--strangers", "0",
+        "--abstention", "off",
     )  # fmt: skip
 
 
 def test_ablation_prints_every_part(folder: Path) -> None:
     """Without each part in turn, with the change and its interval."""
     told = bethink(
-        folder, "eval", "builtin", "--profiles", "siftcoder", "--ablate", "--strangers", "0",
+        folder, "eval", "builtin", "--profiles", "siftcoder", "--ablate", "--abstention", "off",
         "--cache", "spaces", "--json",
     ).stdout  # fmt: skip
 

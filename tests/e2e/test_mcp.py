@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio
 import pytest
@@ -15,7 +16,7 @@ from bethink.server.systems.declarations import load_system
 from bethink.server.tools import TOOLS
 from bethink.server.tools.catalog import DEFAULT_TOOLS
 from deferred import Deferred
-from server_process import SCRIPT, clean_environment, http_server
+from server_process import SCRIPT, clean_environment, stdio_server
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp.shared.exceptions")
 
@@ -167,16 +168,34 @@ def test_the_space_is_the_projects(tmp_path: Path) -> None:
 
 def test_http_serves_this_machine_alone(tmp_path: Path) -> None:
     """The same by streamable HTTP; another host's name is turned away."""
-    with http_server(tmp_path) as url:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    refused = subprocess.run(
+        [SCRIPT, "mcp", "--http", f"0.0.0.0:{port}"], cwd=tmp_path, env=clean_environment(tmp_path),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 2
+    assert "reachable from other machines" in refused.stderr
 
-        async def conversation() -> None:
-            async with mcp_sdk.Client(url) as client:
-                await call(client, "remember", text="Releases are cut on Tuesdays")
-                answer = await call(client, "recall", query="when are releases cut?")
-                assert answer["status"] == "found"
+    async def conversation() -> None:
+        async with mcp_sdk.Client(f"http://127.0.0.1:{port}/mcp") as client:
+            await call(client, "remember", text="Releases are cut on Tuesdays")
+            answer = await call(client, "recall", query="when are releases cut?")
+            assert answer["status"] == "found"
 
+    with stdio_server(tmp_path, "--http", f"127.0.0.1:{port}"):
+        give_up = time.monotonic() + 60
+        while not _listening(port):
+            assert time.monotonic() < give_up
+            time.sleep(0.1)
         anyio.run(conversation)
-        assert _asked_as(urlsplit(url).port or 0, "evil.example") in (400, 403, 421)
+        assert _asked_as(port, "evil.example") in (400, 403, 421)
+
+
+def _listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _asked_as(port: int, host: str) -> int:
@@ -197,10 +216,10 @@ def test_without_the_library_it_says_what_to_install(tmp_path: Path) -> None:
         "import sys\nsys.modules['mcp_types'] = None\n"
     )
     ran = subprocess.run(
-        [SCRIPT, "serve", "--port", "0"], cwd=tmp_path, env=clean_environment(tmp_path, PYTHONPATH=str(tmp_path / "hidden")),
+        [SCRIPT, "mcp", "--http", "127.0.0.1:0"], cwd=tmp_path, env=clean_environment(tmp_path, PYTHONPATH=str(tmp_path / "hidden")),
         capture_output=True, text=True, check=False, input="",
     )  # fmt: skip
 
     assert ran.returncode == 2
-    assert "pip install '.[serve]'" in ran.stderr
+    assert "pip install '.[mcp]'" in ran.stderr
     assert ran.stdout == ""

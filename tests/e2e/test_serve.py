@@ -226,9 +226,10 @@ def test_what_is_too_much_is_refused(tmp_path: Path) -> None:
 
 def test_other_binds_need_a_token(tmp_path: Path) -> None:
     """Without one there is no server; with one there is, and it asks for it."""
-    refused = run(tmp_path, "serve", "--host", "0.0.0.0", "--port", "0")
-    assert refused.returncode == 2
-    assert "reachable from other machines" in refused.stderr
+    for words in (("serve", "--host", "0.0.0.0", "--port", "0"), ("mcp", "--http", "0.0.0.0:0")):
+        refused = run(tmp_path, *words)
+        assert refused.returncode == 2
+        assert "reachable from other machines" in refused.stderr
     reader = token(tmp_path, "reader", "read")
 
     with (

@@ -12,19 +12,21 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from bethink import Memory
-from bethink.access.policy import POLICY, Right
+from bethink.access.policy import ANONYMOUS, POLICY, Right
 from bethink.errors import BethinkError, Conflict, NotFound, Refused
 from bethink.server.mcp.manifest import ServerManifest, render_prompt, system_manifest
 from bethink.server.systems import SYSTEMS
 from bethink.server.systems.declarations import load_system, make_tool
 from bethink.server.systems.shapes import shape
 from bethink.server.tools import find_tool
+from bethink.server.tools.calls import ToolExecutor
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from deferred import Deferred
 from rows import each_row
 from server_app import Callers, OpenMemoryLoader, make_guard, mcp, talk
 
-served = Deferred("bethink.server.rest.app")
+mcp_server = Deferred("bethink.server.mcp.server")
+mcp_http = Deferred("bethink.server.mcp.http")
 
 Ask = Callable[..., Any]
 # Every argument of every tool once; ID is a memory that is there, FILE a file of the project.
@@ -515,7 +517,9 @@ def test_no_reader_changes_anything(memory: Memory, tmp_path: Path) -> None:
 
     tools = load_system("linksee").tools
     loader = OpenMemoryLoader(with_profile(memory, "linksee"))
-    talk(served.make_app(ServerManifest(tools), loader, make_guard(callers)), conversation)
+    executor = ToolExecutor(loader, default_principal=ANONYMOUS)
+    server = mcp_server.make_server(ServerManifest(tools), loader, executor=executor)
+    talk(mcp_http.make_guarded_app(server, make_guard(callers)), conversation)
 
     assert memory.get(item).recalls == 0
 

@@ -65,6 +65,15 @@ def is_port_free(address: Address) -> bool:
     return True
 
 
+def parse_address(text: str) -> Address:
+    """Parse HOST:PORT; without a host it is the loopback address."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or LOOPBACK[0]
+    if not (port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65_536):
+        raise BadSetting(f"{text!r:.80} has no port", remedy="for example 127.0.0.1:8765")
+    return Address(host, int(port))
+
+
 @dataclass(frozen=True)
 class HostPolicy:
     """The Host names a server answers to, and the foreign origins that may call it."""

@@ -28,7 +28,7 @@ from bethink.folders.codec import (
     whole_note,
 )
 from bethink.folders.reading import Report
-from bethink.folders.sync import Options, sync_folder
+from bethink.folders.sync import Options, export_folder, sync_folder
 from bethink.folders.vault import link_folder
 from bethink.render.wire import dumps, item_json
 
@@ -201,6 +201,17 @@ def _counts(report: Report) -> Iterator[str]:
     yield f"{plural(len(report.written), 'file')} {done}written" if report.written else "up to date"
     if report.removed:
         yield f"{plural(len(report.removed), 'file')} {done}removed"
+
+
+def export_markdown(app: App, file: str) -> None:
+    """Write the files of a space into a new folder."""
+    if file == "-":
+        raise click.UsageError("--markdown needs a folder")
+    with app.open() as memory, progress(app, "exporting", unit="files") as advance:
+        report = export_folder(memory, Path(file), advance)
+    shown = f"{plural(report.memories, 'memory')} in {plural(len(report.written), 'file')}"
+    document = {"folder": file, "files": len(report.written), "memories": report.memories}
+    app.remark(document, green(f"wrote {shown} to {file}"))
 
 
 @command("edit", examples=["bethink edit 1abc", "EDITOR='code --wait' bethink edit 1abc"])

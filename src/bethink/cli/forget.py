@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import command, complete_ids, option
+from bethink.cli.options import (
+    command,
+    complete_ids,
+    filter_options,
+    filters_from_options,
+    option,
+)
 from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import iso
@@ -27,23 +33,45 @@ if TYPE_CHECKING:
         "bethink forget 1abc            # shows a preview, then asks",
         "bethink forget 1abc 2def --yes",
         "bethink forget 1abc --erase --yes",
+        "bethink forget --sweep --dry-run   # long unused and unimportant ones",
+        "bethink forget --sweep --token 3f9a0c11d2e4",
     ],
 )
-@click.argument("ids", metavar="ID...", shell_complete=complete_ids, nargs=-1, required=True)
+@click.argument("ids", metavar="[ID...]", shell_complete=complete_ids, nargs=-1)
+@option("--sweep", "Forget all long unused, unimportant memories.")
 @option("-n --dry-run", "Only show what would happen.")
+@option(
+    "--share SHARE",
+    "With --sweep: maximum share of memories to forget (default: 0.02, or 5 memories).",
+    float,
+)
+@option("--min-age-days N", "With --sweep: leave younger memories alone.", float)
+@option("--token TEXT", "With --sweep: apply only if the plan still has this token.")
+@option("--clock-is-right", "With --sweep: trust a clock more than a day ahead of the last write.")
 @option("--erase", "Erase it completely; cannot be undone.")
 @option("-y --yes", "Do not ask for confirmation.")
 @option("--reason TEXT", "Reason recorded in the journal.", default="forgotten")
+@filter_options
 def forget(
-    app: App, ids: tuple[str, ...], *, dry_run: bool, erase: bool, yes: bool, reason: str
+    app: App, /, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: str, **options: Any
 ) -> int:
     """Exclude memories from recall, or erase them.
 
     Without --yes it shows the affected memories and, at a terminal, asks. A forgotten
     memory can be restored. An erased one is gone, with its history, its vector, every
     index entry, and everything derived from it. Pinned and protected memories can only be
-    erased. `bethink maintain --job forget` forgets all that is long unused and unimportant.
-    """
+    erased.
+
+    --sweep takes no ID: it selects memories that are long unused and unimportant, shows
+    them with a token, and forgets them with that token or --yes. `bethink undo`
+    restores all of them.
+    """  # fmt: skip
+    if options["sweep"]:
+        return _sweep(app, ids, erase=erase, yes=yes, options=options)
+    if not ids:
+        raise click.UsageError("give the ID of a memory, or --sweep")
+    if filters_from_options(options):
+        raise click.UsageError("filters go with --sweep, not with an ID")
     with app.open() as memory:
         preview = memory.forget(*dict.fromkeys(ids), erase=erase, preview=True)
         if yes:
@@ -53,7 +81,7 @@ def forget(
         if not preview.items:
             return _report_result(app, preview, erase=erase)
         question = f"{'Erase' if erase else 'Forget'} {plural(len(preview.items), 'memory')}?"
-        if dry_run or not (yes or confirm(app, question)):
+        if options["dry_run"] or not (yes or confirm(app, question)):
             app.report(_forgotten_json(preview), done=False)
             return 0
         done = memory.forget(
@@ -62,6 +90,30 @@ def forget(
     from dataclasses import replace  # already loaded by click
 
     return _report_result(app, replace(done, kept=preview.kept), erase=erase)
+
+
+def _sweep(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, options: Json) -> int:
+    from bethink.cli.maintenance import print_report, report_json  # only for --sweep
+
+    if ids or erase:
+        raise click.UsageError("--sweep selects memories itself: it takes no ID and no --erase")
+    limits: Json = {name: options[name] for name in ("share", "clock_is_right", "min_age_days")}
+    limits["where"] = filters_from_options(options)
+    with app.open() as memory:
+        report = memory.maintain("forget", preview=True, **limits)
+        preview = True
+        print_report(app, report, preview=True)
+        question = f"Forget {plural(report.plan.leaving, 'memory')}?"
+        apply = not options["dry_run"] and bool(report.plan.steps)
+        if apply and (options["token"] or yes or confirm(app, question)):
+            token = options["token"] or report.plan.token
+            report = memory.maintain("forget", token=token, **limits)
+            preview = False
+    app.document(report_json(report, preview=preview))
+    if not preview:
+        app.out.line(green(f"forgot {plural(len(report.done), 'memory')}"))
+        app.out.line(dim(f"undo: bethink undo {report.run}"))
+    return 0
 
 
 def _print_preview(app: App, preview: Forgotten, *, erase: bool) -> None:

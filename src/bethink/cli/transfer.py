@@ -44,19 +44,27 @@ if TYPE_CHECKING:
         "bethink export backup.jsonl",
         "bethink export - | gzip > backup.jsonl.gz",
         "bethink export back.json --as remind",
+        "bethink export notes --markdown",
     ],
 )
 @click.argument("file", metavar="[FILE]", default="-")
 @option("--as form", "Write it for remind import instead.", click.Choice(["remind"]))
-def export(app: App, file: str, form: str | None) -> None:
+@option("--markdown", "Write Markdown files into FILE, a new folder.")
+def export(app: App, file: str, form: str | None, *, markdown: bool) -> None:
     """Write everything to a file.
 
     One JSON object per line, history and links included; bethink import restores it
     without loss. FILE is replaced only when all is written, and only you can read it; -
     or nothing writes to standard output. --as remind writes what Remind does not have yet
-    in the form that its import reads. bethink files writes Markdown.
+    in the form that its import reads. --markdown writes what bethink files would write:
+    present texts of the classes 0 and 1, without history.
     """
     _require_path(file, "FILE")
+    if markdown:
+        from bethink.cli.folders import export_markdown  # seldom needed
+
+        export_markdown(app, file)
+        return
     if form is not None:
         _export_to_remind(app, file)
         return

@@ -113,6 +113,9 @@ def make_case(
     return Case(name, tuple(questions), drafts, refs, units, now or day_after(drafts), skipped)
 
 
+Foreign = Literal["off", "easy"]
+
+
 def sample_foreign_questions(
     other_cases: Sequence[Case], target: Case, count: int, seed: int
 ) -> list[Question]:

@@ -25,29 +25,32 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DATASET_NAMES = ("builtin", "notes", "locomo", "longmemeval", "jsonl")
+DATASET_NAMES = ("builtin", "notes", "locomo", "longmemeval", "beir", "jsonl")
 _FILE = click.Path(path_type=Path)
 
 
 def dataset_options(function: F) -> F:
     """Add the options that select and read the data set, passed as keyword arguments."""
-    decorators = (
+    decorators = [
         click.argument("what", nargs=-1, metavar="[DATASET [PATH] | PATH...]"),
-        option("--level", "Unit that counts as found: the turn or its session.",
-               click.Choice(["turn", "session"]), shown="turn"),
-        option("--protocol",
-               "LongMemEval: user turns and no abstention questions, or everything.",
-               click.Choice(["official", "all"]), shown="official"),
-        option("--corpus FILE", "jsonl: file of the memories; without it the space is used.",
-               _FILE),
-        option("--limit N", "Only the first N conversations or haystacks.", click.IntRange(0),
-               default=0),
-        option("--seed N", "Random seed.", int, shown=7),
-        option("--embedder NAME", "Embedder to use instead of the configured one."),
-        option("--in-memory", "Use spaces without files."),
-        option("--cache DIR", "Keep the filled spaces and the embeddings in DIR for the next run.",
-               _FILE),
-    )  # fmt: skip
+        click.option("--level", type=click.Choice(["turn", "session"]), default="turn",
+                     show_default=True, help="Unit that counts as found: the turn or its session."),
+        click.option("--protocol", type=click.Choice(["official", "all"]), default="official",
+                     show_default=True,
+                     help="LongMemEval: user turns and no abstention questions, or everything."),
+        click.option("--split", metavar="NAME", help="BEIR: name of the qrels; default test."),
+        click.option("--corpus", type=_FILE, metavar="FILE",
+                     help="jsonl: file of the memories; without it the space is used."),
+        click.option("--limit", type=click.IntRange(0), default=0, metavar="N",
+                     help="Only the first N conversations or haystacks."),
+        click.option("--seed", type=int, default=7, show_default=True, metavar="N",
+                     help="Random seed."),
+        click.option("--embedder", metavar="NAME",
+                     help="Embedder to use instead of the configured one."),
+        click.option("--in-memory", is_flag=True, help="Use spaces without files."),
+        click.option("--cache", type=_FILE, metavar="DIR",
+                     help="Keep the filled spaces and the embeddings in DIR for the next run."),
+    ]  # fmt: skip
     for decorate in reversed(decorators):
         function = decorate(function)
     return function
@@ -60,7 +63,7 @@ def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
 
     what = options["what"]
     reading = DatasetOptions(
-        **{key: options[key] for key in ("level", "protocol", "corpus", "limit")}
+        **{key: options[key] for key in ("level", "protocol", "split", "corpus", "limit")}
     )
     if not what:
         return [open_dataset(name, reading) for name in OWN_SETS]
@@ -136,7 +139,7 @@ def _profile_by_name(app: App, name: str) -> Profile:
             trusted=app.settings.own_profile_folder(),
         )
     except NotFound as error:
-        # A usage error: exit code 1 means that nothing was found.
+        # A usage error: exit code 1 is reserved for a regression.
         raise Refused(error.message, remedy=error.remedy) from error
 
 
@@ -165,6 +168,9 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+EXIT_REGRESSED = 1
+
+
 @command(
     "eval",
     examples=[
@@ -175,7 +181,7 @@ def split_names(text: str) -> tuple[str, ...]:
         "bethink eval longmemeval data.json --level session --cache ~/.cache/eval",
         "bethink eval jsonl questions.jsonl --space work --ablate",
         "bethink eval jsonl --space work",
-        "bethink eval builtin --save report.json",
+        "bethink eval builtin --against last.json --save last.json",
     ],
 )
 @dataset_options
@@ -187,9 +193,15 @@ def split_names(text: str) -> tuple[str, ...]:
 @option("--ablate", "Also run the first profile without each of its parts.")
 @option("--parts A,B,...", "Like --ablate, for these parts only.", default="")
 @option(
+    "--abstention",
+    "Whether to add questions of other conversations.",
+    click.Choice(["off", "easy"]),
+    shown="easy",
+)
+@option(
     "--strangers N",
-    "Number of questions of other conversations, and of own ones asked without their answers.",
-    click.IntRange(0),
+    "Number of such questions, and of own ones asked without their answers.",
+    click.IntRange(1),
     shown=200,
 )
 @option("--sets A,B,...", "Only data sets that match.", default="")
@@ -204,22 +216,34 @@ def split_names(text: str) -> tuple[str, ...]:
     "Token budget of an answer; by default the profile's, as a caller gets it.",
     click.IntRange(1),
 )
-@option("--save FILE", "Save the report, for the inspector.", _FILE)
-def eval_command(app: App, /, **options: Any) -> None:  # fmt: skip
+@option("--ungated", "Judge what stood before the gate.")
+@option("--save FILE", "Save the report for --against.", _FILE)
+@option("--against FILE", "Compare with a saved report.", _FILE)
+@option(
+    "--tolerance X", "Maximum loss that is not reported as worse.", click.FloatRange(0), shown=0.0
+)
+def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
     """Measure recall quality.
 
     Stores the memories of a data set, runs its questions with every profile as a default
     caller would, and prints quality with intervals, abstention, calibration, speed and cost;
     with --ablate also what each part of a profile is worth. PATH is the data set's file or
     folder; with paths alone every data set in them is measured, and the tables have a row for
-    each. Without arguments the sets that come with Bethink are measured.
+    each. Without arguments the sets that come with Bethink are measured. Exit code 1 when
+    --against finds something significantly worse.
     """
-    from bethink.eval.report import combine_reports  # not for help
+    from bethink.eval.report import combine_reports, compare_reports, read_report  # not for help
 
     require_writable(options["save"])
+    earlier = read_report(options["against"]) if options["against"] else None
     reports = _measure(app, options)
     report = combine_reports(reports) if len(reports) > 1 else reports[0]
+    if earlier is not None:
+        report["against"] = compare_reports(
+            report, earlier, file=str(options["against"]), tolerance=options["tolerance"]
+        )
     _print_report(app, report, options["save"])
+    return EXIT_REGRESSED if earlier is not None and report["against"]["worse"] else 0
 
 
 def _measure(app: App, options: Json) -> list[Json]:
@@ -232,8 +256,15 @@ def _measure(app: App, options: Json) -> list[Json]:
     if len(datasets) > 1 and (options["ablate"] or options["parts"]):
         raise Refused("parts are taken out on one data set at a time", remedy="choose with --sets")
     profiles = _profiles_and_ablations(app, options)
-    names = ("seed", "strangers", "k", "max_tokens", "baselines")
-    plan = RunPlan(**{name: options[name] for name in names})
+    plan = RunPlan(
+        seed=options["seed"],
+        foreign=options["abstention"],
+        strangers=options["strangers"],
+        k=options["k"],
+        max_tokens=options["max_tokens"],
+        ungated=options["ungated"],
+        baselines=options["baselines"],
+    )
     provider = make_space_provider(app, options)
     reports = []
     for place, dataset in enumerate(datasets, start=1):
@@ -334,8 +365,13 @@ def _tune(app: App, dataset: Dataset, options: Json) -> tuple[Profile, TuneResul
 
     start = next(iter(load_profiles(app, options["profile"]).values()))
     parameters = tunable_parameters(start, split_names(options["patterns"]))
-    same = {name: options[name] for name in ("trials", "minutes", "holdout", "seed")}
-    search = SearchOptions(metrics=split_names(options["metrics"]), **same)
+    search = SearchOptions(
+        metrics=split_names(options["metrics"]),
+        trials=options["trials"],
+        minutes=options["minutes"],
+        holdout=options["holdout"],
+        seed=options["seed"],
+    )
     provider = make_space_provider(app, options)
     with ExitStack() as stack:
         samples = []

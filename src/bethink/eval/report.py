@@ -1,14 +1,17 @@
-"""The evaluation report as one JSON document.
+"""The evaluation report as one JSON document, and its comparison with an earlier one.
 
 ``measured_on`` describes what was stored and queried, ``profiles`` holds each
 profile's figures with their sample sizes, ``comparisons`` and ``ablations`` the
-paired differences. ``questions`` keeps the value of every question.
+paired differences. ``questions`` keeps the value of every question, so that a later
+run can be compared in pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
@@ -32,7 +35,7 @@ from bethink.eval.metrics import (
     score_results,
     status_shares,
 )
-from bethink.eval.runner import ProfileResult, QuestionResult, Run
+from bethink.eval.runner import Judged, ProfileResult, QuestionResult, Run
 from bethink.eval.tune import ABLATION_SEPARATOR
 from bethink.version import __version__
 
@@ -62,11 +65,11 @@ def build_report(run: Run) -> Json:
 
 
 def _measured_on(run: Run, answerable: int) -> Json:
-    counts = ("cases", "memories", "skipped", "unknown", "split", "stored")
+    counts = ("fingerprint", "cases", "memories", "skipped", "unknown", "split", "stored")
     return {
         **{name: getattr(run.dataset, name) for name in ("name", "label", "title", "level")},
         **{name: getattr(run, name) for name in counts},
-        **{name: getattr(run.plan, name) for name in ("k", "max_tokens", "seed")},
+        **{name: getattr(run.plan, name) for name in ("k", "max_tokens", "seed", "ungated")},
         "questions": answerable,
         "embedder": run.model,
         "as_shipped": run.plan.as_shipped,
@@ -109,7 +112,7 @@ def _type_rows(outcome: ProfileResult, scores: Scores, run: Run) -> list[Json]:
     """A row for all questions, each group and each type, those without an answer too."""
     plain = {name: score_results(results) for name, results in run.baselines.items()}
     rows = [
-        _type_row(name, [result for result in outcome.own if _belongs(result, name, run)])
+        _type_row(name, [result for result in outcome.own if _belongs(result, name, run)], run)
         | {
             "quality": _means(scores, keys),
             "baselines": {method: _means(ranked, keys) for method, ranked in plain.items()},
@@ -122,7 +125,7 @@ def _type_rows(outcome: ProfileResult, scores: Scores, run: Run) -> list[Json]:
     for name in absent:
         if name not in shown:
             results = [one for one in outcome.own if one.category == name and not one.relevant]
-            rows.append(_type_row(name, results) | {"quality": None, "baselines": {}})
+            rows.append(_type_row(name, results, run) | {"quality": None, "baselines": {}})
     return rows
 
 
@@ -131,11 +134,22 @@ def _belongs(result: QuestionResult, name: str, run: Run) -> bool:
     return bool(result.relevant) and (name == ALL or result.category in members)
 
 
-def _type_row(name: str, results: Sequence[QuestionResult]) -> Json:
-    corrected = [one for one in results if one.outdated]
-    newer = sum(map(newer_first, corrected)) / len(corrected) if corrected else None
-    cost = _cost_report(results)
-    return {"type": name, **status_shares(results), "cost": cost, "newer_first": newer}
+def _type_row(name: str, results: Sequence[QuestionResult], run: Run) -> Json:
+    corrected = {result.key for result in results if result.outdated}
+    return {
+        "type": name,
+        **status_shares(results),
+        "cost": _cost_report(results),
+        "newer_first": _newer_first([one for one in results if one.key in corrected]),
+        "newer_first_baselines": {
+            method: _newer_first([one for one in ranked if one.key in corrected])
+            for method, ranked in run.baselines.items()
+        },
+    }
+
+
+def _newer_first(results: Sequence[Judged]) -> float | None:
+    return sum(map(newer_first, results)) / len(results) if results else None
 
 
 def _means(scores: Scores, keys: Sequence[str]) -> dict[str, float]:
@@ -234,3 +248,89 @@ def combine_reports(reports: Sequence[Json]) -> Json:
 
 def _difference_json(found: Difference) -> Json:
     return {**asdict(found), "significant": found.is_significant}
+
+
+WORSE = "worse"
+
+
+def read_report(path: Path) -> Json:
+    """Read a report that an earlier run saved."""
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise Refused(f"there is no file {path}", remedy="create one with --save FILE") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise Refused(f"{path} is not a saved report: {error}") from error
+    if not isinstance(report, dict) or report.get("format") != REPORT_FORMAT:
+        raise Refused(f"{path} is not a report of this version", remedy="measure again with --save")
+    return report
+
+
+def compare_reports(current: Json, earlier: Json, *, file: str, tolerance: float) -> Json:
+    """Compare profiles that both have; worse is a loss above ``tolerance`` that is no noise.
+
+    Of documents of several sets, every set that both have.
+    """
+    before = {_set_of(report): report for report in earlier.get("sets", [earlier])}
+    rows: list[Json] = []
+    notes: dict[str, None] = {}
+    for report in current.get("sets", [current]):
+        then = before.get(_set_of(report))
+        found = [] if then is None else list(_comparison_rows(report, then, tolerance))
+        if then is not None and found:
+            name = f"{report['measured_on']['label']}: " if "sets" in current else ""
+            rows += [{**row, "profile": f"{name}{row['profile']}"} for row in found]
+            notes[_questions_shared(report["measured_on"], then["measured_on"])] = None
+    if not rows:
+        titles = ", ".join(report["measured_on"]["title"] for report in before.values())
+        raise Refused(
+            f"{file} shares no data set, profile and question with this run",
+            remedy=f"it was measured on {titles}",
+        )
+    worse = sum(row["verdict"] == WORSE for row in rows)
+    note = "; ".join(notes)
+    return {"file": file, "tolerance": tolerance, "rows": rows, "worse": worse, "note": note}
+
+
+def _set_of(report: Json) -> tuple[str, str]:
+    return report["measured_on"]["name"], report["measured_on"]["level"]
+
+
+def _questions_shared(now: Json, before: Json) -> str:
+    same = now["fingerprint"] == before["fingerprint"]
+    questions = "the same questions" if same else "the questions that both runs share"
+    return f"{questions}; then seed {before['seed']} and embedder {before['embedder']}"
+
+
+def _comparison_rows(current: Json, earlier_report: Json, tolerance: float) -> Iterator[Json]:
+    earlier = {
+        profile["name"]: _scores_from_report(profile) for profile in earlier_report["profiles"]
+    }
+    for profile in current["profiles"]:
+        if profile["name"] not in earlier:
+            continue
+        for name in HEADLINE_METRICS:
+            found = compare_scores(
+                earlier[profile["name"]],
+                _scores_from_report(profile),
+                name,
+                current["measured_on"]["seed"],
+            )
+            if found is not None:
+                verdict = "better" if found.value > 0 else WORSE
+                if not found.is_significant or abs(found.value) <= tolerance:
+                    verdict = "equal"
+                about = {"profile": profile["name"], "metric": name}
+                yield {**about, **_difference_json(found), "verdict": verdict}
+
+
+def _scores_from_report(profile: Json) -> Scores:
+    kept = profile["questions"]
+    names = tuple(kept["values"])
+    columns = [kept["values"][name] for name in names]
+    return Scores(
+        keys=tuple(kept["keys"]),
+        categories=tuple(kept["categories"]),
+        values=np.asarray(columns, dtype=np.float64).T.reshape(len(kept["keys"]), len(names)),
+        metrics=names,
+    )

@@ -6,6 +6,7 @@ budget, unless the plan says otherwise.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -16,6 +17,7 @@ from bethink.eval.baselines import Baselines
 from bethink.eval.case import (
     Case,
     Dataset,
+    Foreign,
     Question,
     sample_foreign_questions,
     sample_near_questions,
@@ -117,19 +119,22 @@ class RunPlan:
 
     ``strangers`` is the number of foreign questions, and of own ones that are asked again
     without their answers. ``k`` and ``max_tokens`` are left to the profile where they are None,
-    as a default caller does. ``baselines`` also ranks with plain methods.
+    as a default caller does. ``ungated`` judges what stood before the gate; ``baselines`` also
+    ranks with plain methods.
     """
 
     seed: int = 7
+    foreign: Foreign = "easy"
     strangers: int = 200
     k: int | None = None
     max_tokens: int | None = None
+    ungated: bool = False
     baselines: bool = False
 
     @property
     def as_shipped(self) -> bool:
         """Whether questions are asked as a default caller asks them."""
-        return self.k is None and self.max_tokens is None
+        return self.k is None and self.max_tokens is None and not self.ungated
 
 
 def run_recall(
@@ -154,15 +159,16 @@ def run_question(
     started, busy = perf_counter(), thread_time()
     answer = run_recall(space, question, profile, plan)
     seconds, cpu_seconds = perf_counter() - started, thread_time() - busy
+    before = pool_before_gate(answer)
     return QuestionResult(
         key=question.key,
         category=question.category,
         relevant=question.relevant,
-        ranked=pool_units(answer.hits, space.units),
+        ranked=pool_units(before[: answer.query.k] if plan.ungated else answer.hits, space.units),
         outdated=question.outdated,
-        status=answer.status,
+        status=FOUND if plan.ungated else answer.status,
         confidence=answer_confidence(answer),
-        offered=pool_units(pool_before_gate(answer)[:_OFFERED], space.units),
+        offered=pool_units(before[:_OFFERED], space.units),
         hits=len(answer.hits),
         weak=sum(hit.relevance is not None and hit.relevance < _WEAK for hit in answer.hits),
         tokens=answer.page.tokens,
@@ -189,6 +195,7 @@ class Run:
     dataset: Dataset
     plan: RunPlan
     model: str
+    fingerprint: str
     outcomes: list[ProfileResult]
     cases: int = 0
     memories: int = 0
@@ -219,25 +226,25 @@ def run_evaluation(
     ``guest_cases`` of another data set provide foreign questions where the data set has
     only one case.
     """
-    # Without their texts, which may be large.
-    outline = [replace(case, drafts=(), refs=(), units=()) for case in dataset.cases()]
+    outline, fingerprint = _cases_and_fingerprint(dataset)
     if not any(case.questions for case in outline):
         raise Refused(f"{dataset.title}: no questions")
     outcomes = [ProfileResult(profile, label) for label, profile in profiles.items()]
     strangers = outline if len(outline) > 1 else guest_cases
+    strangers = () if plan.foreign == "off" else strangers
     share = -(-plan.strangers // len(outline))
-    result = Run(dataset, plan, spaces.model, outcomes, len(outline))
+    result = Run(dataset, plan, spaces.model, fingerprint, outcomes, len(outline))
     total = _count_questions(outline, strangers, share, plan) * len(outcomes)
     done = count(1)
     for case in dataset.cases():
         foreign = sample_foreign_questions(strangers, case, share, plan.seed)
-        with spaces.open(dataset.name, case, expendable=plan.strangers > 0) as filled:
+        with spaces.open(dataset.name, case, expendable=plan.foreign != "off") as filled:
             _update_totals(result, case, filled)
             sitting = _CaseRun(case, filled, share, plan, lambda: progress(next(done), total))
             for outcome in outcomes:
                 sitting.run_profile(outcome, foreign)
             # Last: it changes the space.
-            if filled.expendable:
+            if plan.foreign != "off" and filled.expendable:
                 sitting.run_without_answers(outcomes)
             if plan.baselines:
                 sitting.rank_plainly(result, spaces.embedder)
@@ -298,6 +305,8 @@ def _count_questions(
     outline: Sequence[Case], strangers: Sequence[Case], share: int, plan: RunPlan
 ) -> int:
     own = sum(len(case.questions) for case in outline)
+    if plan.foreign == "off":
+        return own
     foreign = sum(
         len(sample_foreign_questions(strangers, case, share, plan.seed)) for case in outline
     )
@@ -315,3 +324,19 @@ def _update_totals(result: Run, case: Case, filled: FilledSpace) -> None:
     if filled.seconds is not None:
         result.stored += len(case.drafts)
         result.storing_seconds += filled.seconds
+
+
+def _cases_and_fingerprint(dataset: Dataset) -> tuple[list[Case], str]:
+    """The cases without their texts, which may be large, and a fingerprint.
+
+    Runs with the same questions and equally many memories have the same fingerprint.
+    """
+    state = hashlib.blake2b(digest_size=12)
+    cases = []
+    for case in dataset.cases():
+        state.update(f"{case.name}\x1f{len(case.drafts)}\x1e".encode())
+        for question in case.questions:
+            relevant = ",".join(sorted(question.relevant))
+            state.update(f"{question.key}\x1f{question.text}\x1f{relevant}\x1e".encode())
+        cases.append(replace(case, drafts=(), refs=(), units=()))
+    return cases, state.hexdigest()

@@ -67,10 +67,12 @@ def report_tables(report: Json) -> Iterator[ReportTable]:
         yield from _comparison_table(report["comparisons"])
     yield from _baseline_table(reports)
     yield from _abstention_table(reports)
-    yield from _calibration_table(reports, report.get("pooled", []))
+    yield from _calibration_tables(reports, report.get("pooled", []))
     if "sets" not in report:
         yield _speed_table(report, report["profiles"])
         yield from _ablation_table(report["ablations"])
+    if "against" in report:
+        yield _regression_table(report["against"])
 
 
 def how_asked(report: Json) -> str:
@@ -85,7 +87,8 @@ def how_asked(report: Json) -> str:
     )
     if on["as_shipped"]:
         return f"as a default caller gets it ({' or '.join(limits)})"
-    return f"not what a default caller gets: {' or '.join(limits)}"
+    ungated = ", before the gate" if on["ungated"] else ""
+    return f"not what a default caller gets: {' or '.join(limits)}{ungated}"
 
 
 def headline(report: Json) -> str:
@@ -245,8 +248,8 @@ def behind_mark(row: Json) -> str:
     return f"{BEHIND}: {', '.join(behind)}" if behind else ""
 
 
-def _calibration_table(reports: Sequence[Json], pooled: Sequence[Json]) -> Iterator[ReportTable]:
-    """ECE and AUC by set and of all together; the inspector draws the bins of a saved report."""
+def _calibration_tables(reports: Sequence[Json], pooled: Sequence[Json]) -> Iterator[ReportTable]:
+    """ECE and AUC by set and of all together, and the reliability diagram of the last."""
     named = [(name, profile["calibration"]) for name, profile in _named_profiles(reports)]
     named += [(f"all sets, {one['name']}", one["calibration"]) for one in pooled]
     rated = [{**found, "name": name} for name, found in named if found]
@@ -265,6 +268,27 @@ def _calibration_table(reports: Sequence[Json], pooled: Sequence[Json]) -> Itera
         "AUC: the former against the latter"
     )
     yield make_table("Calibration", columns, rated, note)
+    bins = (
+        Cells("confidence", lambda one: f"{one['low']:.2f} to {one['high']:.2f}"),
+        Cells(">weight", "share", PERCENT),
+        Cells(">said", "confidence", NUMBER),
+        Cells(">on subject", "right", NUMBER),
+        Cells("0 to 1", lambda one: _reliability_line(one["confidence"], one["right"])),
+    )
+    note = "#: the share whose subject is stored; |: what was said on average"
+    yield make_table(f"Reliability of {rated[-1]['name']}", bins, rated[-1]["bins"], note)
+
+
+_DIAGRAM_WIDTH = 40
+
+
+def _reliability_line(said: float, right: float) -> str:
+    """A bar of the share that was right, with a mark where the confidence lies."""
+    line = [
+        "#" if place < round(right * _DIAGRAM_WIDTH) else "." for place in range(_DIAGRAM_WIDTH)
+    ]
+    line[min(_DIAGRAM_WIDTH - 1, int(said * _DIAGRAM_WIDTH))] = "|"
+    return "".join(line)
 
 
 _METRIC_CELLS = Cells("metric", lambda row: _metric_title(str(row["metric"])))
@@ -369,6 +393,14 @@ def _ablated_metric(metric: str) -> Cells:
         return f"{value} ({low} to {high}){'*' if found['significant'] else ''}"
 
     return Cells(f">{_metric_title(metric)}", change)
+
+
+def _regression_table(against: Json) -> ReportTable:
+    columns = (
+        *(Cells("profile", "profile"), _METRIC_CELLS, *difference_columns("then", "now")),
+        *(_NOISE_CELLS, Cells("verdict", "verdict")),
+    )
+    return make_table(f"Against {against['file']}", columns, against["rows"], against["note"])
 
 
 def print_tables(out: Printer, tables: Iterable[ReportTable]) -> None:

@@ -81,6 +81,19 @@ def _open_base(memory: Memory, folder: Path, options: Options) -> Base:
     return base
 
 
+def export_folder(memory: Memory, folder: Path, progress: Progress | None = None) -> Report:
+    """Write a space as files into a new or empty folder."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise Refused(f"{folder} is not empty", remedy="bethink files FOLDER updates a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    base, report = Base(str(folder)), Report(str(folder))
+    work = Work(memory, folder, base, report, progress)
+    work.load()
+    Writer(work, Scan(), {}).write()
+    report.memories = len(base.rows)
+    return report
+
+
 def _run_pass(work: Work, options: Options) -> bool:
     """Read and write once; return whether a file changed meanwhile."""
     found = _read(work, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
@@ -40,13 +41,6 @@ ACTOR = "http"
 _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "sse_starlette", "uvicorn", "h11",
                   "prometheus_client")  # fmt: skip
 
-_SYSTEM = option(
-    "--as system NAME",
-    "Offer the tools of another memory system instead, with its names, arguments and profile: "
-    f"{', '.join(SYSTEMS)}.",
-    click.Choice(SYSTEMS),
-)
-
 
 @command(
     "serve",
@@ -72,7 +66,6 @@ _SYSTEM = option(
 @option("--tls-cert FILE", "Serve https with this certificate and its chain (PEM).")
 @option("--tls-key FILE", "The certificate's private key (PEM).")
 @option("--tools A,B,...", "Additional MCP tools, or all.", default="")
-@_SYSTEM
 @option("--rate N/min", "Rate limit per token or address; 0 for none.", shown="1200/min")
 @option(
     "--workers N",
@@ -88,7 +81,6 @@ def serve(
     *,
     also: tuple[str, ...],
     tools: str,
-    system: str | None,
     rate: str,
     workers: int,
     tls_cert: str | None,
@@ -109,7 +101,6 @@ def serve(
     from bethink.access.hosts import Address  # help does without
 
     address = Address(host.removeprefix("[").removesuffix("]"), port)
-    manifest = _make_manifest(app, tools, system)
     loader = _make_loader(app)
     routes = _sign_in(loader, allowed, own=oauth or oauth_register, registers=oauth_register)
     config = replace(_make_config(loader, address, **allowed), rate=parse_rate(rate))
@@ -117,7 +108,7 @@ def serve(
         raise Refused("--tls-cert and --tls-key belong together")
     more: Any = {"workers": workers, "tls": (tls_cert or "", tls_key or ""), "signs_in": routes}
     more["also"] = also
-    _run_server(app, loader, config, address, manifest, **more)
+    _run_server(app, loader, config, address, _tool_names(tools), **more)
     return 0
 
 
@@ -156,27 +147,14 @@ def _sign_in(
     return routes
 
 
-def _make_manifest(app: App, tools: str, system: str | None) -> ServerManifest:
-    """Return what a server offers to agents; another system's tools come with its profile."""
-    from bethink.server.mcp.manifest import ServerManifest, system_manifest  # help does without
-    from bethink.server.tools import select_tools
-
-    if system is None:
-        names = [name.strip() for name in tools.split(",") if name.strip()]
-        return ServerManifest(select_tools(names))
-    from bethink.server.systems.declarations import load_system  # few hosts ask for it
-
-    if tools:
-        raise Refused("--as and --tools cannot be combined")
-    theirs = load_system(system)
-    app.profile = theirs.profile
-    return system_manifest(theirs)
+def _tool_names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def _make_loader(app: App, space: str | None = None) -> MemoryLoader:
     from bethink.server.mcp.memory_loader import MemoryLoader, settings_for  # help does without
 
-    settings = settings_for(space or app.space, store=app.store, profile=app.profile)
+    settings = settings_for(space or app.space, store=app.store)
     return MemoryLoader(settings if settings.explicit("actor") else replace(settings, actor=ACTOR))
 
 
@@ -218,8 +196,7 @@ def ui(app: App, /, *, read_only: bool, port: int | None, no_open: bool) -> int:
     config = replace(_make_config(loader, address), trust_loopback=False)
     reader = Principal("inspector", Right.READ if read_only else Right.ADMIN)
     also = tuple(app.space_names())
-    manifest = _make_manifest(app, "", None)
-    _run_server(app, loader, config, address, manifest, reader=reader, opens=not no_open, also=also)
+    _run_server(app, loader, config, address, [], reader=reader, opens=not no_open, also=also)
     return 0
 
 
@@ -228,7 +205,7 @@ def _run_server(
     loader: MemoryLoader,
     config: GuardConfig,
     address: Address,
-    manifest: ServerManifest,
+    tools: list[str],
     *,
     reader: Principal | None = None,
     opens: bool = False,
@@ -242,7 +219,11 @@ def _run_server(
     ``also`` are further spaces.
     """
     from bethink.access.webhooks import WebhookStore  # help does without
+    from bethink.server.mcp.manifest import ServerManifest
+    from bethink.server.telemetry import start_tracing
+    from bethink.server.tools import select_tools
 
+    manifest = ServerManifest(select_tools(tools))
     try:
         from bethink.server import listener as http
         from bethink.server.rest.app import make_app
@@ -256,6 +237,7 @@ def _run_server(
     context = http.load_certificate(*tls) if tls[0] else None
     listener = http.bind_socket(address)
     with http.ended_by_signal(), closing(loader), listener:
+        start_tracing(app.note)
         at = address._replace(port=listener.getsockname()[1]).netloc
         url = config.public_url or f"{'https' if context else 'http'}://{at}"
         loader.start()
@@ -330,6 +312,7 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     from bethink.server.mcp.stdio import StdioServer, take_over_stdio
     from bethink.server.mcp.worker_calls import WorkerCalls
     from bethink.server.parent import watch_parent
+    from bethink.server.telemetry import start_tracing
 
     # Exit at once: a thread blocked on input cannot be stopped, and nothing needs cleanup.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -342,12 +325,47 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
 
         return ToolExecutor(loader)
 
+    def begin() -> None:
+        start_tracing(_print_notice)
+        worker.start(otherwise=loader.start)
+
     limit_s = read_limit_s()
     server = StdioServer(
         take_over_stdio(), manifest, make_executor, timeout_s=limit_s, ask_worker=worker.answer
     )
-    server.run(lambda: worker.start(otherwise=loader.start))
+    server.run(begin)
     loader.close()
+
+
+def serve_http(
+    manifest: ServerManifest, loader: MemoryLoader, address: Address, note: Callable[[str], None]
+) -> None:
+    """Serve http://HOST:PORT/mcp to local clients and to callers with a token."""
+    from bethink.access.policy import ANONYMOUS  # not needed for stdio
+    from bethink.server.telemetry import start_tracing
+    from bethink.server.tools.calls import ToolExecutor
+
+    config = _make_config(loader, address)
+    executor = ToolExecutor(loader, default_principal=ANONYMOUS, people=config.tokens.people)
+    try:
+        from bethink.server.listener import bind_socket, ended_by_signal, serve_until_signal
+        from bethink.server.mcp.http import make_guarded_app
+        from bethink.server.mcp.server import make_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
+            raise
+        raise MissingExtra("MCP over HTTP", extra="mcp") from error
+    server = make_server(manifest, loader, timeout_s=read_limit_s(), executor=executor)
+    at = bind_socket(address)
+    with ended_by_signal(), closing(loader), at:
+        start_tracing(_print_notice)
+        loader.start()
+        note(f"serving http://{address._replace(port=at.getsockname()[1]).netloc}/mcp")
+        serve_until_signal(make_guarded_app(server, config), at)
+
+
+def _print_notice(line: str) -> None:
+    sys.stderr.write(f"bethink mcp: {line}\n")
 
 
 @command(
@@ -356,25 +374,52 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
         "claude mcp add bethink -- bethink mcp",
         "bethink mcp --tools all",
         "bethink mcp --tools timeline,undo --space work",
+        "bethink mcp --http 127.0.0.1:8765",
         "bethink mcp --as linksee",
     ],
 )
 @option(
     "--tools A,B,...", "Additional tools, or all; default: the seven standard ones.", default=""
 )
-@_SYSTEM
-def mcp_command(app: App, *, tools: str, system: str | None) -> int:
+@option(
+    "--as system NAME",
+    "Offer the tools of another memory system instead, with its names, arguments and profile: "
+    f"{', '.join(SYSTEMS)}.",
+    click.Choice(SYSTEMS),
+)
+@option(
+    "--http HOST:PORT",
+    "Serve at http://HOST:PORT/mcp instead of stdio; needs a token beyond this machine.",
+)
+def mcp_command(app: App, *, tools: str, system: str | None, http: str | None) -> int:
     """Serve this project's memory to agents (MCP).
 
     Speaks the Model Context Protocol over standard input and output with the process that
-    started it; bethink serve does so over HTTP. It serves the project in CLAUDE_PROJECT_DIR,
-    else in the working directory, unless --space names another; a client cannot change this.
+    started it, or over HTTP with --http. It serves the project in CLAUDE_PROJECT_DIR, else in
+    the working directory, unless --space names another; a client cannot change this. --http
+    needs the extra mcp.
     """
-    from bethink.server.mcp.memory_loader import MemoryLoader, settings_for  # help does without
+    from bethink.server.mcp.manifest import ServerManifest, system_manifest  # help does without
+    from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
+    from bethink.server.tools import select_tools
 
-    manifest = _make_manifest(app, tools, system)
+    if system is not None:
+        from bethink.server.systems.declarations import load_system  # few hosts ask for it
+
+        if tools:
+            raise Refused("--as and --tools cannot be combined")
+        theirs = load_system(system)
+        manifest = system_manifest(theirs)
+        app.profile = theirs.profile
+    else:
+        manifest = ServerManifest(select_tools(_tool_names(tools)))
     loader = MemoryLoader(settings_for(app.space, store=app.store, profile=app.profile))
-    serve_stdio(manifest, loader)
+    if http is None:
+        serve_stdio(manifest, loader)
+        return 0
+    from bethink.access.hosts import parse_address  # not needed for stdio
+
+    serve_http(manifest, loader, parse_address(http), app.note)
     return 0
 
 
@@ -392,8 +437,9 @@ _SCOPES = ("read", "write", "admin")
 def token(app: App) -> int:
     """Create, list and revoke tokens.
 
-    A token gives a program access to bethink serve: with a scope (read, write or admin), to
-    the spaces it was created for, until it expires. Only its hash is stored.
+    A token gives a program access to bethink serve and bethink mcp --http: with a scope
+    (read, write or admin), to the spaces it was created for, until it expires. Only its hash is
+    stored.
     """
     return list_tokens(app)
 

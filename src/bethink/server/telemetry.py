@@ -1,8 +1,8 @@
 """OpenTelemetry tracing of memory operations, by the conventions for generative AI.
 
 The conventions are in development and the Python constants do not have these names yet, so
-they are defined here. Without a tracer provider, such as opentelemetry-instrument sets up,
-nothing is recorded and nothing imported.
+they are defined here. Without a tracer provider nothing is recorded and nothing imported.
+The standard OTEL_* variables configure the export.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bethink.core.json_values import Json
+from bethink.errors import install_command
+from bethink.version import __version__
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span, Tracer
 
     from bethink.server.tools.calls import ToolRequest
@@ -113,3 +117,53 @@ def _record_error(span: Span, error: Exception) -> None:
 
     span.set_attribute(ERROR, type(error).__name__)
     span.set_status(StatusCode.ERROR)
+
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_OTLP = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+_EXPORTER = "OTEL_TRACES_EXPORTER"
+
+
+def start_tracing(note: Callable[[str], None], env: Mapping[str, str] = os.environ) -> None:
+    """Set up a tracer provider if the environment requests one and none is set.
+
+    A missing package is reported; it does not keep a server from starting.
+    """
+    exporter_name = env.get(_EXPORTER) or (
+        "otlp" if any(env.get(name) for name in _ENDPOINTS) else "none"
+    )
+    if exporter_name == "none" or env.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return
+    try:
+        from opentelemetry import trace
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ModuleNotFoundError:
+        note(f"spans are not sent: {install_command('otel')}")
+        return
+    if isinstance(trace.get_tracer_provider(), TracerProvider):
+        return  # set up by the environment, for example by opentelemetry-instrument
+    exporter = _exporter(exporter_name, note)
+    if exporter is not None:
+        about = {"service.name": "bethink", "service.version": __version__}
+        provider = TracerProvider(resource=Resource.create(about))
+        provider.add_span_processor(BatchSpanProcessor(exporter))
+        trace.set_tracer_provider(provider)
+
+
+def _exporter(name: str, note: Callable[[str], None]) -> SpanExporter | None:
+    if name == "console":
+        from opentelemetry.sdk.trace.export import ConsoleSpanExporter
+
+        return ConsoleSpanExporter(out=sys.stderr)
+    if name != "otlp":
+        note(f"spans are not sent: {_EXPORTER} is {name!r:.40}, not otlp, console or none")
+        return None
+    try:
+        found = import_module(_OTLP)
+    except ModuleNotFoundError:
+        note("spans are not sent: pip install opentelemetry-exporter-otlp-proto-http")
+        return None
+    exporter: SpanExporter = found.OTLPSpanExporter()
+    return exporter

@@ -485,7 +485,7 @@ def test_config(call: Caller) -> None:
     assert call("config", "set", "k", "none").code == 2
 
 
-@pytest.mark.parametrize("words", [("import", ""), ("export", "")])
+@pytest.mark.parametrize("words", [("import", ""), ("export", ""), ("export", "", "--markdown")])
 def test_an_empty_path_is_refused(call: Caller, words: tuple[str, ...]) -> None:
     """An unset variable of a script does not mean the working directory."""
     call.remember("The pump leaks")

@@ -1,4 +1,4 @@
-"""`files` and `edit` at the command line."""
+"""`files`, `edit` and `export --markdown` at the command line."""
 
 from __future__ import annotations
 
@@ -158,6 +158,21 @@ def test_an_empty_name_is_no_folder(call: Caller) -> None:
 
     assert (said.code, "is empty" in said.err) == (2, True)
     assert not list(call.folder.rglob("*.md"))
+
+
+def test_export_as_markdown(call: Caller) -> None:
+    """Into a new folder, which must be named."""
+    call.remember("Deploy on Tuesdays", "--topic", "Deployment")
+
+    done, again, unnamed = (
+        call("export", "copy", "--markdown"),
+        call("export", "copy", "--markdown"),
+        call("export", "--markdown"),
+    )
+
+    assert "wrote 1 memory in 1 file" in done.err
+    assert "Deploy on Tuesdays" in (call.folder / "copy/topics/deployment.md").read_text()
+    assert (again.code, unnamed.code) == (2, 2)
 
 
 def test_edit_changes_text_and_fields(call: Caller) -> None:

@@ -1,4 +1,4 @@
-"""`maintain`, `revoke` and `undo RUN` at the command line."""
+"""`maintain`, `revoke`, `forget --sweep` and `undo RUN` at the command line."""
 
 from __future__ import annotations
 
@@ -123,28 +123,32 @@ def test_mistakes_are_named(call: Caller) -> None:
     assert "out of date" in wrong.err
 
 
-def test_a_sweep_is_shown_with_a_token(call: Caller) -> None:
-    """First what would go, with a token; then exactly that, by its token."""
+def test_a_sweep_needs_two_steps(call: Caller) -> None:
+    """First what would go, with a token; then with that token, or --yes; never by chance."""
     ids = cold(call, layer=None)
-    words = ("maintain", "--job", "forget", "--share", "0.9")
+    words = ("forget", "--sweep", "--share", "0.9")
 
-    shown = call(*words, "--dry-run")
+    shown = call(*words)
     token = call(*words, "--dry-run", "--json").told["token"]
     still = call("show", ids[0], "--json").told["live_to"]
     stale = call(*words, "--token", "0" * 12)
-    done = call(*words, "--token", token, "--json")
+    done = call(*words, "--token", token)
 
     assert "risk" in shown.out
     assert "Atlas saw 0 boats pass lock 0" in shown.out
     assert still is None
     assert stale.code == 2
-    assert len(done.told["proposals"]) == 4
+    assert "forgot 4 memories" in done.out
     assert call("show", ids[0], "--json").told["live_to"] is not None
-    assert call(*words, "--json").told["proposals"] == []
+    assert call(*words, "--yes", "--json").told["proposals"] == []
 
 
-def test_nothing_is_forgotten_without_an_id(call: Caller) -> None:
-    """A forget without an id is no sweep."""
+def test_a_sweep_takes_no_ids_and_never_erases(call: Caller) -> None:
+    """And a forget without an id is no sweep."""
+    one = call.remember("Something of today")
+
+    assert call("forget", "--sweep", one).code == 2
+    assert call("forget", "--sweep", "--erase").code == 2
     assert call("forget").code == 2
 
 

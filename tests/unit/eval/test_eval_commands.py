@@ -57,12 +57,13 @@ def test_the_tables_have_a_line_for_every_kind_of_question(call):
     assert "foreign" in out
 
 
-def test_a_report_is_written(call, tmp_path):
-    """--save writes what --json prints."""
-    code, out, _ = call("eval", *OWN, "--save", "r.json", "--parts", "dense", "--json")
+def test_a_report_is_written_and_compared_with(call):
+    """--save writes a file that --against reads."""
+    first, *_ = call("eval", *OWN, "--save", "r.json", "--parts", "dense")
+    code, out, _ = call("eval", *OWN, "--against", "r.json", "--json")
 
-    assert code == 0
-    assert json.loads((tmp_path / "r.json").read_text()) == json.loads(out)
+    assert (first, code) == (0, 0)
+    assert json.loads(out)["against"]["worse"] == 0
 
 
 def test_a_profile_file_is_tuned_and_measured(call, tmp_path):
@@ -71,7 +72,7 @@ def test_a_profile_file_is_tuned_and_measured(call, tmp_path):
     again, json_out, _ = call(
         "tune", *OWN, "--profile", "mine.toml", "--trials", "1", "--out", "more.toml", "--json"
     )
-    measured, *_ = call("eval", *OWN, "--profiles", "more.toml", "--strangers", "0")
+    measured, *_ = call("eval", *OWN, "--profiles", "more.toml", "--abstention", "off")
 
     assert (code, again, measured) == (0, 0, 0)
     assert "held out" in out
@@ -100,8 +101,8 @@ def test_what_no_memory_holds_is_left_out_and_told(call, tmp_path):
         '{"query": "kite colour", "relevant": ["m0", "the printer"], "id": "kite"}'
     )
 
-    code, out, err = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--strangers", "0")
-    _, told, _ = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--strangers", "0", "--json")
+    code, out, err = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--abstention", "off")
+    _, told, _ = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--abstention", "off", "--json")
 
     assert code == 0
     assert "1 question," in out
@@ -121,8 +122,8 @@ def test_a_folder_is_measured_set_by_set(call, tmp_path):
         (folder / "questions.jsonl").write_text(json.dumps(asked) + "\n")
     words = ("eval", "data", "--in-memory", "--baselines")
 
-    code, out, err = call(*words)
-    again, told, _ = call(*words, "--json")
+    code, out, err = call(*words, "--save", "sets.json")
+    again, told, _ = call(*words, "--against", "sets.json", "--json")
     _, one, _ = call(*words, "--sets", "tea-2")
 
     assert (code, again) == (0, 0)
@@ -170,6 +171,7 @@ def test_a_turn_over_the_limit_does_not_end_a_run(call, tmp_path):
         (("tune", "--out", "x.toml"), "tuned on one data set"),
         (("eval", *OWN, "--profiles", ","), "no profile was given"),
         (("eval", *OWN, "--profiles", "gone.toml"), "there is no file gone.toml"),
+        (("eval", *OWN, "--against", "gone.json"), "there is no file gone.json"),
         (("eval", "jsonl", "gone.jsonl", "--corpus", "m.jsonl"), "there is no file gone.jsonl"),
         (("eval", *OWN, "--profiles", "defalt"), "did you mean 'default'?"),
         (("eval", *OWN, "--profiles", "default,default"), "two profiles are called"),

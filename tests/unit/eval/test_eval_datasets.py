@@ -155,6 +155,25 @@ def test_gzipped_files_and_folders_are_read(tmp_path):
     assert only(open_dataset("locomo", DatasetOptions(path=tmp_path))).name == "conv-x"
 
 
+def test_beir_folders_with_grades(tmp_path):
+    """Titles belong to the text, grades become gains, unjudged queries are left out."""
+    written(tmp_path / "corpus.jsonl", [
+        {"_id": "d1", "title": "Kites", "text": "fly"}, {"_id": "d2", "title": "", "text": "sink"},
+    ])  # fmt: skip
+    written(tmp_path / "queries.jsonl", [
+        {"_id": "q1", "text": "flying"}, {"_id": "q2", "text": "unjudged"},
+    ])  # fmt: skip
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq1\tgone\t1\n"
+    )
+
+    case = only(open_dataset("beir", DatasetOptions(path=tmp_path)))
+
+    assert [draft.text for draft in case.drafts] == ["Kites\nfly", "sink"]
+    assert [(q.key, dict(q.relevant)) for q in case.questions] == [("q1", {"d1": 2.0})]
+
+
 def test_own_questions_with_a_corpus(tmp_path):
     """Memories and questions from two files; times are read as people write them."""
     corpus = written(tmp_path / "m.jsonl", [
@@ -171,7 +190,7 @@ def test_own_questions_with_a_corpus(tmp_path):
     assert case.questions[0].now == datetime(2026, 2, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("name", ["locomo", "longmemeval"])
+@pytest.mark.parametrize("name", ["locomo", "longmemeval", "beir"])
 def test_missing_data_says_where_it_is_published(name, tmp_path):
     """Nothing is downloaded: the message names the project that publishes the data."""
     with pytest.raises(Refused) as caught:
@@ -332,6 +351,27 @@ def test_limits_take_the_first_cases(tmp_path):
 
 
 @each_row(
+    ("files", "told"),
+    [
+        ({}, "qrels contains no .tsv"),
+        ({"qrels/dev.tsv": "q\td\t1\n", "corpus.jsonl": '{"_id": "d", "text": "a"}',
+          "queries.jsonl": '{"_id": "q"}'}, "queries.jsonl: the field 'text' is missing"),
+        ({"qrels/dev.tsv": "q\td\t1\n"}, "contains no corpus.jsonl"),
+        ({"qrels/dev.tsv": "h\th\th\nq\td\tx\n", "corpus.jsonl": '{"_id": "d", "text": "a"}'},
+         "not a grade"),
+    ],
+)  # fmt: skip
+def test_incomplete_beir_folders_are_refused(tmp_path, files, told):
+    """What is missing or wrong is named."""
+    (tmp_path / "qrels").mkdir()
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+
+    with pytest.raises(Refused, match=told):
+        list(open_dataset("beir", DatasetOptions(path=tmp_path)).cases())
+
+
+@each_row(
     ("line", "told"),
     [
         ({"query": "x"}, "'relevant' is missing"),
@@ -418,7 +458,15 @@ def test_the_builtin_set_has_every_family():
     assert all(unit in case.units for q in case.questions for unit in q.relevant)
 
 
-def test_questions_need_a_path():
-    """A space alone has none."""
+def test_a_split_that_is_not_there_is_named_beside_those_that_are(tmp_path):
+    """And no folder at all is told as what it is."""
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("q\td\t1\n")
+
+    with pytest.raises(Refused, match=r"contains no dev\.tsv") as caught:
+        open_dataset("beir", DatasetOptions(path=tmp_path, split="dev"))
+    assert caught.value.remedy == "available: test"
+    with pytest.raises(Refused, match="needs a path"):
+        open_dataset("beir", DatasetOptions())
     with pytest.raises(Refused, match="needs a path"):
         open_dataset("jsonl", DatasetOptions(space="mine"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 
@@ -10,7 +11,7 @@ import pytest
 from bethink.errors import Refused
 from bethink.eval.case import Dataset
 from bethink.eval.metrics import Difference
-from bethink.eval.report import build_report
+from bethink.eval.report import build_report, compare_reports, read_report
 from bethink.eval.runner import ProfileResult, QuestionResult, Run, RunPlan
 from bethink.eval.tables import headline, report_tables
 from bethink.eval.tune import TuneResult, tune_verdict
@@ -39,7 +40,7 @@ def asked(key: str, ranked: str, relevant: str = "a", **other) -> QuestionResult
 
 def run_of(*outcomes: ProfileResult) -> Run:
     dataset = Dataset(name="toy", title=f"toy {NASTY}", cases=lambda: iter(()))
-    return Run(dataset, RunPlan(), "words", list(outcomes), cases=1, memories=9)
+    return Run(dataset, RunPlan(), "words", "f00", list(outcomes), cases=1, memories=9)
 
 
 def outcome(label: str, ranks: list[str]) -> ProfileResult:
@@ -136,9 +137,41 @@ def test_every_table_is_rectangular():
     report = build_report(
         run_of(outcome("default", GOOD), outcome("b", POOR), outcome("default without gate", POOR))
     )
+    report["against"] = compare_reports(report, report, file="old.json", tolerance=0.0)
 
     for sheet in report_tables(report):
         assert {len(row) for row in sheet.rows} <= {len(sheet.heads)}
+
+
+def test_worse_is_told_from_noise_and_from_what_is_borne():
+    """A significant loss beyond the tolerance is worse; equal runs are equal."""
+    then, now = report_of(GOOD), report_of(POOR)
+
+    assert compare_reports(now, then, file="f", tolerance=0.0)["worse"] > 0
+    assert compare_reports(now, then, file="f", tolerance=0.9)["worse"] == 0
+    assert compare_reports(then, then, file="f", tolerance=0.0)["worse"] == 0
+    better = compare_reports(then, now, file="f", tolerance=0.0)
+    assert better["worse"] == 0
+    assert "better" in {row["verdict"] for row in better["rows"]}
+
+
+def test_reports_of_other_data_are_not_compared():
+    """Two data sets have nothing to be paired by."""
+    other = copy.deepcopy(report_of(GOOD))
+    other["measured_on"]["name"] = "another"
+
+    with pytest.raises(Refused, match="shares no data set"):
+        compare_reports(report_of(GOOD), other, file="f", tolerance=0.0)
+
+
+@pytest.mark.parametrize("content", ["not json", "[]", '{"format": 99}'])
+def test_a_file_that_is_no_report_is_refused(tmp_path, content):
+    """What --against is given must have been saved by --save."""
+    path = tmp_path / "old.json"
+    path.write_text(content)
+
+    with pytest.raises(Refused, match="is not a"):
+        read_report(path)
 
 
 def test_groups_of_categories_have_lines_of_their_own():

@@ -143,7 +143,7 @@ def test_a_question_is_asked_again_without_its_answer():
 def test_a_cached_space_is_never_changed(tmp_path):
     """Memories are taken out of a copy: the cached file keeps every byte."""
     shelves = shelf(cache_folder=tmp_path)
-    run_evaluation(dataset(case()), PLAIN, RunPlan(strangers=0), shelves)
+    run_evaluation(dataset(case()), PLAIN, RunPlan(foreign="off"), shelves)
     (kept,) = tmp_path.rglob("space.db")
     before = kept.read_bytes()
 
@@ -201,7 +201,7 @@ def test_the_walk_before_the_gate_is_what_a_walk_without_one_answers():
     both = {"default": PLAIN["default"], "open": open_profile}
 
     data = open_dataset("builtin", DatasetOptions())
-    result = run_evaluation(data, both, RunPlan(strangers=0), shelf())
+    result = run_evaluation(data, both, RunPlan(foreign="off"), shelf())
 
     gated, free = result.outcomes
     for one, other in zip(gated.own, free.own, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 
@@ -18,7 +19,7 @@ from bethink.eval.datasets import (
     select_datasets,
 )
 from bethink.eval.metrics import newer_first
-from bethink.eval.report import build_report, combine_reports
+from bethink.eval.report import build_report, combine_reports, compare_reports
 from bethink.eval.runner import Judged, RunPlan, run_evaluation
 from bethink.eval.spaces import EmbeddingCache, SpaceProvider
 from bethink.eval.tables import headline, how_asked, report_tables, unresolved_lines
@@ -67,6 +68,11 @@ def data(tmp_path):
         folder.mkdir(parents=True)
         (folder / "memories.jsonl.gz").write_bytes(gzip.compress(lines(TURNS).encode()))
         (folder / "questions.jsonl.gz").write_bytes(gzip.compress(lines(ASKED).encode()))
+    beir = tmp_path / "beir"
+    (beir / "qrels").mkdir(parents=True)
+    (beir / "corpus.jsonl").write_text('{"_id": "d", "title": "", "text": "A text"}\n')
+    (beir / "queries.jsonl").write_text('{"_id": "q", "text": "text?"}\n')
+    (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
     (tmp_path / "README.md").write_text("no data")
     return tmp_path
 
@@ -83,10 +89,10 @@ def measured(folder, **plan) -> dict:
 
 
 def test_every_set_in_a_folder_is_found_by_its_content(data):
-    """Stores of one folder are one set; a folder of two files is one."""
+    """Stores of one folder are one set; a folder of two files is one; BEIR is told by qrels."""
     found = {dataset.label: dataset for dataset in find_datasets([data], DatasetOptions())}
 
-    assert sorted(found) == ["chat-1", "chat-2", "notes"]
+    assert sorted(found) == ["beir-beir-test", "chat-1", "chat-2", "notes"]
     assert [case.name for case in found["notes"].cases()] == ["home", "work"]
     assert found["chat-1"].kind == found["chat-2"].kind
 
@@ -179,11 +185,30 @@ def test_a_baseline_that_is_ahead_is_marked(data):
 def test_other_limits_than_a_callers_are_told(data):
     """A table that does not show what a default caller gets says so."""
     (one,) = find_datasets([data / "more" / "chat-1"], DatasetOptions())
-    plan = RunPlan(k=50, max_tokens=9000)
+    plan = RunPlan(k=50, max_tokens=9000, ungated=True)
 
     report = build_report(run_evaluation(one, PLAIN, plan, shelf()))
 
-    assert how_asked(report) == "not what a default caller gets: k = 50, 9,000 tokens"
+    assert how_asked(report) == (
+        "not what a default caller gets: k = 50, 9,000 tokens, before the gate"
+    )
+
+
+def test_sets_are_compared_with_their_own_earlier_figures(data):
+    """Each set with itself; a document that shares none is refused."""
+    document = measured(data)
+
+    found = compare_reports(document, document, file="f", tolerance=0.0)
+
+    assert found["worse"] == 0
+    assert {row["profile"] for row in found["rows"]} == {
+        "chat-1: default", "chat-2: default", "notes: default",
+    }  # fmt: skip
+    other = copy.deepcopy(document)
+    for report in other["sets"]:
+        report["measured_on"]["name"] = "another"
+    with pytest.raises(Refused, match="shares no data set"):
+        compare_reports(document, other, file="f", tolerance=0.0)
 
 
 @each_row(("ranked", "value"), [("xnyo", 1.0), ("on", 0.0), ("n", 1.0), ("xy", 0.0), ("", 0.0)])

@@ -17,7 +17,7 @@ from bethink.retrieval.profile import load_profile
 @pytest.fixture(scope="module")
 def outcome() -> ProfileResult:
     profiles = {"default": load_profile("default")}
-    plan = RunPlan(strangers=0)
+    plan = RunPlan(foreign="off")
     shelf = SpaceProvider(Settings(), in_memory=True)
     return run_evaluation(
         open_dataset("builtin", DatasetOptions()), profiles, plan, shelf

@@ -12,7 +12,7 @@ import pytest
 from bethink.core import atomic_write
 from bethink.errors import NotFound, Refused, StoreBusy
 from bethink.folders.base import load_base, lock_folder
-from bethink.folders.sync import sync_folder
+from bethink.folders.sync import export_folder, sync_folder
 from bethink.sync.peer import exchange
 from folder_room import Room, open_room
 
@@ -717,6 +717,21 @@ def test_one_process_at_a_time_works_on_a_folder(room: Room) -> None:
     """The second is told, and changes nothing."""
     with lock_folder(room.memory, room.folder.resolve()), pytest.raises(StoreBusy):
         sync_folder(room.memory, room.folder)
+
+
+def test_an_export_is_the_same_files(room: Room, tmp_path: Path) -> None:
+    """Into a new folder only."""
+    deploy(room)
+    room.memory.remember("A long story.\n\nIn paragraphs.")
+    room.sync()
+
+    export_folder(room.memory, tmp_path / "export")
+    found = (path for path in (tmp_path / "export").rglob("*") if path.is_file())
+
+    names = {path.relative_to(tmp_path / "export").as_posix(): path.read_bytes() for path in found}
+    assert names == room.files()
+    with pytest.raises(Refused, match="not empty"):
+        export_folder(room.memory, tmp_path / "export")
 
 
 def test_files_of_others_are_neither_read_nor_written(room: Room) -> None:

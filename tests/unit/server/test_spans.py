@@ -20,6 +20,7 @@ from bethink import Memory
 from bethink.server.rest.routes import TOOL_ROUTES
 from bethink.server.telemetry import CONTENT_VARIABLE, OPERATIONS
 from bethink.server.tools import TOOLS
+from rows import each_row
 from server_app import Callers, make_guard, make_test_app, mcp, talk
 
 HERON = "The staging database is called heron"
@@ -114,9 +115,11 @@ from bethink import Memory
 from bethink.server.tools.calls import ToolExecutor, ToolRequest
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.tools import TOOLS
+from bethink.server.telemetry import start_tracing
 from bethink.config.settings import Settings
 from pathlib import Path
 
+start_tracing(print)
 calling = ToolExecutor(MemoryLoader(Settings(space="x", data_dir=Path(sys.argv[1]), embedder="none")))
 calling.loader.start()
 calling(ToolRequest(TOOLS["remember"], {"text": "Releases are cut on Tuesdays"}))
@@ -125,11 +128,25 @@ print([name for name in sys.modules if name.startswith("opentelemetry")])
 """
 
 
-def test_spans_cost_nothing_unless_somebody_wants_them(tmp_path: Path) -> None:
-    """Nothing is even imported."""
+@each_row(
+    ("variables", "said"),
+    [
+        ({}, "[]"),
+        ({"OTEL_TRACES_EXPORTER": "none"}, "[]"),
+        ({"OTEL_TRACES_EXPORTER": "console", "OTEL_SDK_DISABLED": "true"}, "[]"),
+        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "not otlp, console or none"),
+        ({"OTEL_TRACES_EXPORTER": "console"}, "create_memory"),
+    ],
+)
+def test_spans_cost_nothing_unless_somebody_wants_them(
+    tmp_path: Path, variables: dict[str, str], said: str
+) -> None:
+    """Nothing is even imported; where they are wanted they come out."""
     ran = subprocess.run(
-        [sys.executable, "-c", PLAIN, tmp_path], capture_output=True, text=True, check=False,
+        [sys.executable, "-c", PLAIN, tmp_path], env=variables, capture_output=True, text=True,
+        check=False,
     )  # fmt: skip
 
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == "[]\n"
+    assert said in ran.stdout + ran.stderr
+    assert "Tuesdays" not in ran.stdout + ran.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 from bethink.errors import Refused
 from bethink.eval.case import Dataset, Level
 from bethink.eval.datasets.conversations import Protocol, locomo, longmemeval
-from bethink.eval.datasets.jsonl import jsonl_dataset, notes_dataset, open_text, store_files
+from bethink.eval.datasets.jsonl import beir, jsonl_dataset, notes_dataset, open_text, store_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class DatasetOptions:
     path: Path | None = None
     level: Level = "turn"
     protocol: Protocol = "official"
+    split: str | None = None
     corpus: Path | None = None
     space: str | None = None
     limit: int = 0
@@ -54,6 +55,7 @@ DATASETS: dict[str, tuple[Callable[..., Dataset], tuple[str, ...]]] = {
     "notes": (_notes, ("path",)),
     "locomo": (locomo, ("path", "level")),
     "longmemeval": (longmemeval, ("path", "level", "protocol")),
+    "beir": (beir, ("path", "split")),
     "jsonl": (jsonl_dataset, ("path", "corpus", "space")),
 }
 # Measured where nothing is named: they come with Bethink.
@@ -126,6 +128,9 @@ def _sets_at(path: Path) -> Iterator[tuple[str, Path]]:
     if path.is_file():
         if (name := _format_of(path)) is not None:
             yield name, path
+        return
+    if (path / "qrels").is_dir():
+        yield "beir", path
         return
     stores = store_files(path)
     if stores:

@@ -1,4 +1,4 @@
-"""Data sets of JSON Lines: the user's own questions, and stores of notes.
+"""Data sets of JSON Lines: the user's own questions, stores of notes, and BEIR folders.
 
 Own questions have the form ``{"query": …, "relevant": [ids or text], …}``. They are
 run against an existing space, or against memories given in a second file. An entry of
@@ -7,6 +7,7 @@ the question. ``category``, ``now``, ``filters`` and ``outdated`` (what a releva
 corrects) are optional; ``question``, ``type`` and ``asked_at`` are other names of query,
 category and now. A store is a pair of files, ``NAME.jsonl`` and ``NAME.questions.jsonl``
 or memories.jsonl and questions.jsonl in a folder; several stores in a folder are one set.
+BEIR folders have corpus.jsonl, queries.jsonl and qrels/*.tsv (Thakur et al., NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -74,6 +76,13 @@ def read_records_with_location(path: Path) -> Iterator[tuple[str, Json]]:
             if text.strip():
                 place = f"{path}:{number}"
                 yield place, require_type(_parse(text, place), place, dict)
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file, without line endings."""
+    with open_text(path) as stream:
+        for line in stream:
+            yield line.rstrip("\r\n")
 
 
 @contextmanager
@@ -301,3 +310,100 @@ def _parse_time(value: object, name: str) -> datetime:
         return parse_moment(value, EPOCH)
     except ValueError as error:
         raise Refused(f"{name}: {error}") from error
+
+
+PUBLISHED = "folders with corpus.jsonl, queries.jsonl and qrels by the BEIR project (beir-cellar)"
+SPLITS = ("test", "dev", "train")
+
+
+def beir(path: Path | None, *, split: str | None = None) -> Dataset:
+    """One space with the whole corpus; the units are documents."""
+    folder = _require_folder(path)
+    qrels = _qrels_file(folder, split)
+
+    def cases() -> Iterator[Case]:
+        yield _read_case(folder, qrels)
+
+    name = folder.resolve().name
+    return Dataset(
+        name=f"beir-{name}-{qrels.stem}", title=f"BEIR {name}, {qrels.stem} split", cases=cases
+    )
+
+
+def _require_folder(path: Path | None) -> Path:
+    """Return the folder; raise Refused where there is none."""
+    where = f"the data is published as {PUBLISHED}"
+    if path is None:
+        raise Refused("this data set needs a path", remedy=f"{where}; give the folder")
+    if not path.is_dir():
+        raise Refused(f"there is no folder {path}", remedy=where)
+    return path
+
+
+def _qrels_file(folder: Path, split: str | None) -> Path:
+    available = {file.stem: file for file in sorted((folder / "qrels").glob("*.tsv"))}
+    for name in [split] if split else [*SPLITS, *available]:
+        if name in available:
+            return available[name]
+    missing = f"{split}.tsv" if split else ".tsv file"
+    known = (
+        f"available: {', '.join(available)}"
+        if available
+        else f"the data is published as {PUBLISHED}"
+    )
+    raise Refused(f"{folder / 'qrels'} contains no {missing}", remedy=known)
+
+
+def _read_case(folder: Path, qrels: Path) -> Case:
+    corpus = _find_file(folder, "corpus")
+    rows = [
+        (str(require_field(record, "_id", str(corpus))), text)
+        for record in read_records(corpus)
+        if has_substance(text := _title_and_text(record))
+    ]
+    judged = _read_qrels(qrels, {ref for ref, _ in rows})
+    queries = _find_file(folder, "queries")
+    questions = tuple(
+        Question(key, require_field(record, "text", str(queries), str), judged[key])
+        for record in read_records(queries)
+        if (key := str(require_field(record, "_id", str(queries)))) in judged
+    )
+    answerable = [question for question in questions if question.answerable]
+    documents = (
+        (ref, Draft(text, id=neutral_id(ref), source="document", force=True), ref)
+        for ref, text in rows
+    )
+    skipped = len(judged) - len(answerable)
+    return make_case(folder.resolve().name, answerable, documents, skipped=skipped)
+
+
+def _title_and_text(record: Json) -> str:
+    parts = (str(record.get(name) or "").strip() for name in ("title", "text"))
+    return "\n".join(filter(None, parts))
+
+
+def _find_file(folder: Path, stem: str) -> Path:
+    if found := _packed_or_plain(folder / f"{stem}.jsonl"):
+        return found
+    raise Refused(
+        f"{folder} contains no {stem}.jsonl", remedy=f"the data is published as {PUBLISHED}"
+    )
+
+
+def _read_qrels(path: Path, known: set[str]) -> dict[str, dict[str, float]]:
+    """Read gains by query and document; documents outside the corpus are dropped."""
+    judged: dict[str, dict[str, float]] = defaultdict(dict)
+    for number, line in enumerate(read_lines(path), start=1):
+        cells = line.split("\t")
+        if not line.strip() or (number == 1 and not cells[-1].strip().lstrip("-").isdigit()):
+            continue  # an empty line, or the heading
+        # Four columns are the older TREC format, with an iteration column.
+        query, document = cells[0], cells[-2] if len(cells) > 2 else ""
+        try:
+            gain = float(cells[-1])
+        except ValueError as error:
+            raise Refused(f"{path}:{number}: {cells[-1]!r} is not a grade") from error
+        gains = judged[query]
+        if gain > 0 and document in known:
+            gains[document] = gain
+    return judged

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from bethink.access.guard import MAX_BODY_BYTES, TOKEN_REQUIRED, insufficient_scope
+from bethink.access.guard import (
+    MAX_BODY_BYTES,
+    TOKEN_REQUIRED,
+    Guard,
+    GuardConfig,
+    insufficient_scope,
+)
 from bethink.access.policy import Principal, Right, permits, principal_of, right_for
 
 MAX_SESSIONS_PER_CALLER = 64
@@ -167,3 +176,16 @@ def _access_token(principal: Principal) -> AccessToken:
 def is_short_lived(scope: Mapping[str, object]) -> bool:
     """Check whether a request is short-lived: all but the open streams of events."""
     return not (scope["path"] in (PATH, EVENTS_PATH) and scope["method"] == "GET")
+
+
+def make_guarded_app(server: Server[object], config: GuardConfig) -> Guard:
+    """Build an application with MCP only, behind a guard with these settings."""
+    endpoint = StreamableEndpoint(server)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with endpoint.run():
+            yield
+
+    app = Starlette(routes=[Route(PATH, endpoint)], lifespan=lifespan)
+    return Guard(app, replace(config, count_concurrency=is_short_lived))

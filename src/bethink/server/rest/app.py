@@ -126,12 +126,12 @@ class Metrics:
         yield lambda content: self._count_call(request, content)
 
     def _count_call(self, request: ToolRequest, content: Json) -> None:
-        if request.tool.name == "recall" and not request.tool.system:
+        if request.tool.name == "recall":
             self._recalls.labels(content["status"]).inc()
             for part in content["degraded"]:
                 self._degraded.labels(part["part"]).inc()
         elif not request.tool.read_only:
-            self.count_write(request.tool.operation or request.tool.name)
+            self.count_write(request.tool.name)
 
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -12,7 +12,9 @@ import anyio
 import pytest
 
 from bethink import Memory
+from bethink.access.hosts import parse_address
 from bethink.config.settings import Settings
+from bethink.errors import BadSetting
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.mcp.stdio import (
@@ -311,3 +313,24 @@ def test_the_process_leaves_with_its_parent() -> None:
     watch_parent(left.append, get_parent=lambda: parents.pop(0), interval_s=0).join(60)
 
     assert left == [0]
+
+
+@each_row(
+    ("written", "read"),
+    [
+        ("127.0.0.1:8765", ("127.0.0.1", 8765)),
+        ("localhost:1", ("localhost", 1)),
+        ("[::1]:80", ("::1", 80)),
+        (":80", ("127.0.0.1", 80)),
+    ],
+)
+def test_addresses_of_this_machine(written: str, read: tuple[str, int]) -> None:
+    """Are taken as they are written."""
+    assert parse_address(written) == read
+
+
+@each_row("written", ["127.0.0.1:", "x", "", "127.0.0.1:70000", "127.0.0.1:٣", "127.0.0.1:-1"])
+def test_an_address_names_a_port(written: str) -> None:
+    """Whatever else it names; who may come in there is the guard's business."""
+    with pytest.raises(BadSetting):
+        parse_address(written)
