@@ -42,18 +42,6 @@ COUNTS = {
     "erased": "SELECT count(*) FROM tombstone",
     "events": "SELECT count(*) FROM event",
 }
-_EMBEDDED = "SELECT coalesce(sum(slots - passages), 0) FROM model"
-# The same for those who see everything: what is counted already, or without a condition.
-_WHOLE_COUNTS = COUNTS | {
-    "memories": "SELECT (SELECT count(*) FROM item)"
-    " - (SELECT count(*) FROM item WHERE live_to IS NOT NULL)",
-    "vectors": _EMBEDDED,
-    "passages": "SELECT coalesce(sum(passages), 0) FROM model",
-    "unembedded": f"SELECT CASE WHEN ({_EMBEDDED}) >= (SELECT count(*) FROM item) THEN 0"
-    f" ELSE ({COUNTS['unembedded']}) END",
-    # No line is ever removed.
-    "events": "SELECT coalesce((SELECT max(seq) FROM event) - (SELECT min(seq) FROM event) + 1, 0)",
-}
 # What statistics tell apart.
 _SORTS = "level, kind, layer, tier, status, source_class"
 _TALLY = f"SELECT {_SORTS}, count(*) FROM item WHERE live_to IS NULL GROUP BY {_SORTS}"
@@ -75,11 +63,6 @@ _OLDEST = f"""
     ORDER BY coalesce(occurred_at, stored_at) LIMIT 1
 """
 _TIME_SPAN = f"SELECT ({_OLDEST}), ({_OLDEST.replace(' LIMIT', ' DESC LIMIT')})"
-
-
-def _counts(db: Database) -> dict[str, str]:
-    """Return the queries for how many there are of each kind of thing."""
-    return COUNTS if is_below_ceiling(db) else _WHOLE_COUNTS
 
 
 def _count_groups(tally: Sequence[Row]) -> dict[str, dict[str, int]]:
@@ -128,7 +111,7 @@ class SqlAdmin:
 
     def count(self) -> int:
         with self._connections.read_transaction() as db:
-            return int(db.execute(_counts(db)["memories"]).get)
+            return int(db.execute(COUNTS["memories"]).get)
 
     def stats(self) -> Json:
         with self._connections.read_transaction() as db:
@@ -142,7 +125,7 @@ class SqlAdmin:
                 "bytes": self._size_in_bytes(db),
                 "oldest": from_ms_or_none(first),
                 "newest": from_ms_or_none(last),
-                **{name: db.execute(sql).get for name, sql in _counts(db).items()},
+                **{name: db.execute(sql).get for name, sql in COUNTS.items()},
                 **_count_groups(select(db, _TALLY)),
                 "models": counted,
             }
