@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from bethink.config.changes import Change, ForeignConfig
+from bethink.config.changes import Change
+from bethink.config.foreign import ForeignConfig
 from bethink.config.paths import (
     CONFIG_VARIABLE,
     PROJECT_FOLDER,

@@ -17,7 +17,7 @@ from bethink.config.aliases import (
     aliases_of,
     config_files_of,
 )
-from bethink.config.changes import ForeignConfig, foreign_variables
+from bethink.config.foreign import ForeignConfig, foreign_variables
 from bethink.config.settings import Settings, load_settings
 from bethink.errors import BadSetting
 from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
