@@ -245,7 +245,7 @@ def test_ten_nearest_texts_are_the_true_ten(
     syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
     vocabulary = ["".join(rng.choices(syllables, k=3)) for _ in range(900)]
     weights = [1 / (n + 3) for n in range(900)]
-    texts = [" ".join(rng.choices(vocabulary, weights, k=20)) for _ in range(1_040)]
+    texts = [" ".join(rng.choices(vocabulary, weights, k=8)) for _ in range(1_040)]
     made = np.stack([one.vector for one in embedder.embed(texts)])
     with db:
         fill(db, index, made[:1_000])
