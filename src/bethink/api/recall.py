@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from threading import Semaphore
 from typing import TYPE_CHECKING, Unpack, cast
 
 from bethink.api.session import SessionMethods, cache_key, resolve_reranker
-from bethink.api.turns import in_turn
 from bethink.api.votes import read_votes
 from bethink.core.arguments import check_argument
 from bethink.core.dataclass import field_types, replace
@@ -15,7 +16,7 @@ from bethink.core.json_values import Json, format_moment
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.model import ELSEWHERE, Filters, Item, Recall
-from bethink.ports import Reranker
+from bethink.ports import LanguageModel, Reranker, is_remote, is_slow
 from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.explain import (
     Change,
@@ -45,9 +46,29 @@ from bethink.retrieval.query_builder import (
 if TYPE_CHECKING:
     from bethink.api.options import FilterOptions, RecallOptions
 
+_MAX_AT_ONCE, _MAX_WAIT_S = 2, 1.0
+_TURNS = Semaphore(_MAX_AT_ONCE)  # of recalls that only compute
 _MAX_CHANGES = 8  # of the limits of a recall, until a memory is in its answer
 
 _SHOWN_CHARS = 200  # of another version of a memory
+
+
+@contextmanager
+def _in_turn(ctx: Context, model: LanguageModel | None = None) -> Iterator[None]:
+    """Let few threads at a time run a recall that only computes.
+
+    With eight of them at work each waits for Python's lock over a thousand times, and a
+    recall takes twice the CPU time. A step may wait for another recall: after a while it
+    begins all the same.
+    """
+    waits = is_remote(ctx.store) or ctx.reranker is not None or model is not None
+    if waits or is_slow(ctx.embedder) or not _TURNS.acquire(timeout=_MAX_WAIT_S):
+        yield
+        return
+    try:
+        yield
+    finally:
+        _TURNS.release()
 
 
 class _Attempt(NamedTuple):
@@ -294,12 +315,12 @@ class RecallMethods(SessionMethods):
             # start-up time: most commands recall nothing
             from bethink.retrieval.engine import recall
 
-            with in_turn(ctx):
+            with _in_turn(ctx):
                 return recall(profile, ctx)
         # start-up time: most recalls are simple
         from bethink.retrieval.deep.engine import recall as recall_deep
 
-        with in_turn(ctx, self.llm):
+        with _in_turn(ctx, self.llm):
             return recall_deep(first, profile, ctx, self.llm)
 
     def _recall_cached(

@@ -28,8 +28,7 @@ from bethink.folders.codec import (
     whole_note,
 )
 from bethink.folders.reading import Report
-from bethink.folders.sync import Options, export_folder, sync_folder
-from bethink.folders.vault import link_folder
+from bethink.folders.sync import Options, export_folder, link_folder, sync_folder
 from bethink.render.wire import dumps, item_json
 
 if TYPE_CHECKING:

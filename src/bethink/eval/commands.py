@@ -31,26 +31,24 @@ _FILE = click.Path(path_type=Path)
 
 def dataset_options(function: F) -> F:
     """Add the options that select and read the data set, passed as keyword arguments."""
-    decorators = [
+    decorators = (
         click.argument("what", nargs=-1, metavar="[DATASET [PATH] | PATH...]"),
-        click.option("--level", type=click.Choice(["turn", "session"]), default="turn",
-                     show_default=True, help="Unit that counts as found: the turn or its session."),
-        click.option("--protocol", type=click.Choice(["official", "all"]), default="official",
-                     show_default=True,
-                     help="LongMemEval: user turns and no abstention questions, or everything."),
-        click.option("--split", metavar="NAME", help="BEIR: name of the qrels; default test."),
-        click.option("--corpus", type=_FILE, metavar="FILE",
-                     help="jsonl: file of the memories; without it the space is used."),
-        click.option("--limit", type=click.IntRange(0), default=0, metavar="N",
-                     help="Only the first N conversations or haystacks."),
-        click.option("--seed", type=int, default=7, show_default=True, metavar="N",
-                     help="Random seed."),
-        click.option("--embedder", metavar="NAME",
-                     help="Embedder to use instead of the configured one."),
-        click.option("--in-memory", is_flag=True, help="Use spaces without files."),
-        click.option("--cache", type=_FILE, metavar="DIR",
-                     help="Keep the filled spaces and the embeddings in DIR for the next run."),
-    ]  # fmt: skip
+        option("--level", "Unit that counts as found: the turn or its session.",
+               click.Choice(["turn", "session"]), shown="turn"),
+        option("--protocol",
+               "LongMemEval: user turns and no abstention questions, or everything.",
+               click.Choice(["official", "all"]), shown="official"),
+        option("--split NAME", "BEIR: name of the qrels; default test."),
+        option("--corpus FILE", "jsonl: file of the memories; without it the space is used.",
+               _FILE),
+        option("--limit N", "Only the first N conversations or haystacks.", click.IntRange(0),
+               default=0),
+        option("--seed N", "Random seed.", int, shown=7),
+        option("--embedder NAME", "Embedder to use instead of the configured one."),
+        option("--in-memory", "Use spaces without files."),
+        option("--cache DIR", "Keep the filled spaces and the embeddings in DIR for the next run.",
+               _FILE),
+    )  # fmt: skip
     for decorate in reversed(decorators):
         function = decorate(function)
     return function
@@ -256,15 +254,8 @@ def _measure(app: App, options: Json) -> list[Json]:
     if len(datasets) > 1 and (options["ablate"] or options["parts"]):
         raise Refused("parts are taken out on one data set at a time", remedy="choose with --sets")
     profiles = _profiles_and_ablations(app, options)
-    plan = RunPlan(
-        seed=options["seed"],
-        foreign=options["abstention"],
-        strangers=options["strangers"],
-        k=options["k"],
-        max_tokens=options["max_tokens"],
-        ungated=options["ungated"],
-        baselines=options["baselines"],
-    )
+    names = ("seed", "strangers", "k", "max_tokens", "ungated", "baselines")
+    plan = RunPlan(foreign=options["abstention"], **{name: options[name] for name in names})
     provider = make_space_provider(app, options)
     reports = []
     for place, dataset in enumerate(datasets, start=1):
@@ -365,13 +356,8 @@ def _tune(app: App, dataset: Dataset, options: Json) -> tuple[Profile, TuneResul
 
     start = next(iter(load_profiles(app, options["profile"]).values()))
     parameters = tunable_parameters(start, split_names(options["patterns"]))
-    search = SearchOptions(
-        metrics=split_names(options["metrics"]),
-        trials=options["trials"],
-        minutes=options["minutes"],
-        holdout=options["holdout"],
-        seed=options["seed"],
-    )
+    same = {name: options[name] for name in ("trials", "minutes", "holdout", "seed")}
+    search = SearchOptions(metrics=split_names(options["metrics"]), **same)
     provider = make_space_provider(app, options)
     with ExitStack() as stack:
         samples = []

@@ -1,4 +1,7 @@
-"""One pass over a folder: read what people changed, then write what the space has."""
+"""One pass over a folder: read what people changed, then write what the space has.
+
+A linked folder, the vault of another program, is read again and again, and never written.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from bethink.errors import NotFound, Refused
 from bethink.folders.base import Base, Scan, load_base, lock_folder, save_base, scan_folder
 from bethink.folders.reading import Line, Plan, Report, Work, apply_plan, count_reverted, make_plan
 from bethink.folders.writing import Assigned, Writer
+from bethink.importers import AUTO
+from bethink.importers.importer import Import
 from bethink.memory import Memory
 from bethink.ports import Progress
 
@@ -162,3 +167,42 @@ def check_loss(  # noqa: PLR0917 - counts and what they are of
     told = f"of {total:,} memories in {folder}, {' and '.join(parts)}"
     if not options.confirm(f"{told}. Go on?"):
         raise Refused(f"{told}; nothing was changed", remedy="if that is meant: --yes")
+
+
+_UNLINKED = "removed from a linked folder"
+
+
+def link_folder(
+    memory: Memory, folder: Path, options: Options, progress: Progress | None = None
+) -> Report:
+    """Import what is new or changed in a folder, and withdraw what it no longer has.
+
+    Where a note cannot be read, nothing is withdrawn.
+    """
+    folder = folder.resolve()
+    with lock_folder(memory, folder):
+        base = load_base(memory, folder)
+        if base.rows:
+            raise Refused(f"{folder} is a folder of this space, which is not only read")
+        tally_of = Import(memory, str(folder), base.kind or AUTO, preview=options.dry_run)
+        tally = tally_of.run(progress)
+        report = Report(str(folder), dry_run=options.dry_run, linked=tally_of.kind)
+        report.imported, report.changed = tally.stored, tally.updated
+        report.refused = [Line(where, "", error.message) for where, error in tally.refused]
+        known = memory.store.items.get([*base.imported, *tally.ids])
+        here = set(tally.ids)
+        gone = {} if tally.n_refused or options.dry_run else {
+            one: rev for one, rev in base.imported.items()
+            if one not in here and one in known and known[one].live_to is None
+        }  # fmt: skip
+        check_loss(len(gone), 0, len(base.imported), folder, options)
+        back = [one for one in here if one in known and known[one].ended_by == _UNLINKED]
+        report.restored = [Line("", one, known[one].text) for one in memory.restore(*back)]
+        withdrawn = memory.withdraw(gone, reason=_UNLINKED)
+        report.forgotten = [Line("", one, known[one].text) for one in withdrawn]
+        if not options.dry_run:
+            kept = {one: rev for one, rev in base.imported.items() if tally.n_refused}
+            base.kind = tally_of.kind
+            base.imported = kept | {one: known[one].rev for one in here if one in known}
+            save_base(memory, base)
+        return report

@@ -9,8 +9,7 @@ import pytest
 
 from bethink.errors import Refused
 from bethink.folders.reading import Report
-from bethink.folders.sync import Options
-from bethink.folders.vault import link_folder
+from bethink.folders.sync import Options, link_folder
 from folder_room import Room, open_room
 
 
