@@ -114,7 +114,7 @@ def test_searches_find_and_rank_as_in_one_store(seed: int) -> None:
 
 def test_lists_are_those_of_one_store() -> None:
     """Pages by place and after a memory, ids by a part, journals in the order of time."""
-    whole, view, _ = _filled(7)
+    whole, view, _ = _filled(0)
     scope = Scope(Filters(max_classification=3), START + timedelta(days=1))
     pages = {"limit": 10}, {"limit": 7, "offset": 20}, {"limit": 9, "after": "m040"}
     for page in pages:
@@ -131,7 +131,7 @@ def test_lists_are_those_of_one_store() -> None:
 
 def test_a_memory_says_who_sees_it_and_cannot_claim_it() -> None:
     """What is for all carries no mark, whatever its metadata says."""
-    _, view, _ = _filled(1)
+    _, view, _ = _filled(0)
     found = view.items.get([f"m{number:03}" for number in range(60)])
     assert {item.metadata.get(AUDIENCE) for item in found.values()} == {None, "ben", "private"}
 
@@ -144,7 +144,7 @@ def test_a_memory_says_who_sees_it_and_cannot_claim_it() -> None:
 
 def test_what_would_write_is_refused() -> None:
     """A view of several stores can only be read."""
-    _, view, _ = _filled(2)
+    _, view, _ = _filled(0)
     for part, protocol in PARTS.items():
         for name in WRITES & set(vars(protocol)):
             with pytest.raises(Refused):
@@ -153,6 +153,6 @@ def test_what_would_write_is_refused() -> None:
 
 def test_the_newest_lines_have_the_numbers_of_the_journal() -> None:
     """So that a place in it can be found again."""
-    _, view, _ = _filled(3)
+    _, view, _ = _filled(0)
     every = view.admin.events(limit=100)
     assert view.admin.changes(item=None, actor=None, limit=10) == every[::-1][:10]
