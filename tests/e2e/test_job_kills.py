@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -11,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import warm
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.maintain import JOBS
@@ -48,12 +49,12 @@ def told() -> list[dict[str, object]]:
 def killed(job: str, folder: Path, after_s: float | None) -> bool:
     """Runs the job and kills it so long after it began; whether it was done before."""
     words = [sys.executable, str(SCRIPT), job, str(folder / "space.db"), str(folder / "notes")]
-    worker = warm.popen(words, stdout=subprocess.PIPE, text=True)
+    worker = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert worker.stdout is not None
     assert worker.stdout.readline() == "ready\n"
     if after_s is not None:
         time.sleep(after_s)
-        worker.kill()
+        os.kill(worker.pid, signal.SIGKILL)
     # Not communicate: with a time-out it reads past what readline has taken in already.
     said = worker.stdout.read()
     worker.wait(120)

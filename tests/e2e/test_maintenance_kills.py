@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -11,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import warm
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.testing import FixedClock
@@ -28,14 +29,14 @@ def opened(path: Path, now: datetime = LATER) -> Memory:
 
 def killed(mode: str, path: Path, after_s: float | None) -> bool:
     """Runs the script and kills it so long after it began; whether it was done before."""
-    worker = warm.popen(
+    worker = subprocess.Popen(
         [sys.executable, str(SCRIPT), mode, str(path)], stdout=subprocess.PIPE, text=True
     )
     assert worker.stdout is not None
     assert worker.stdout.readline() == "ready\n"
     if after_s is not None:
         time.sleep(after_s)
-        worker.kill()
+        os.kill(worker.pid, signal.SIGKILL)
     # Not communicate: with a time-out it reads past what readline has taken in already.
     told = worker.stdout.read()
     worker.wait(60)
