@@ -1,12 +1,13 @@
 """Prepare what the model of two memories learns from: pairs of memories in word pieces.
 
-    python training/pairs.py OUT [--still FILE]
+    python training/pairs.py OUT [--still FILE] [--altered N]
 
 Labelled are the pairs of ``data/pairs``, and of each store of ``data/stores`` the pairs that
 its notes name, and each note with its nearest earlier ones. ``--still`` is what
 ``still_texts.py`` wrote: texts of which none updates another, labelled so with their nearest
-of the same source. Unlabelled are further neighbours among all texts, of which only the
-teachers say what they are.
+of the same source. Unlabelled are further neighbours among all texts, those of ``data/answers``
+and ``data/questions`` too, and pairs of all kinds that ``alter.py`` writes again: of these only
+the teachers say what they are.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from zlib import crc32
 
 import numpy as np
 
+from alter import alter_pairs
 from bethink.core.sentences import without_questions
 from bethink.models.embed.encoder import (
     ENCODER_DATA,
@@ -50,6 +52,15 @@ STILL_NEIGHBOURS = 2
 REQUEST, REQUEST_NEIGHBOURS, REQUESTS_DRAWN = "request", 12, 6
 # Unlabelled: a text's nearest, and some of those that follow.
 NEAREST, FURTHER, DRAWN = 9, 24, 3
+# Altered: how many, of texts of at most so many characters, and of which pairs (unlabelled: -1).
+ALTERED, MAX_CHARACTERS, UNLABELLED = 1_200_000, 360, -1
+SHARES = {
+    (UPDATE,): 0.34,
+    (SAME,): 0.08,
+    (ADDS, OTHER): 0.22,
+    (NEIGHBOUR,): 0.16,
+    (UNLABELLED,): 0.2,
+}
 
 Row = tuple[int, int, int]
 
@@ -180,6 +191,24 @@ def pair_neighbours(vectors: np.ndarray, known: set[tuple[int, int]]) -> np.ndar
     return np.array(sorted(found), np.int32)
 
 
+def draw_altered(
+    texts: Texts, labelled: np.ndarray, unlabelled: np.ndarray, count: int
+) -> list[tuple[str, str]]:
+    """Pairs of short texts of each kind, drawn with repetition and altered."""
+    draw, known = np.random.default_rng(5), list(texts.places)
+    rows = np.concatenate(
+        [labelled, np.pad(unlabelled, ((0, 0), (0, 1)), constant_values=UNLABELLED)]
+    )
+    short = np.array([len(text) < MAX_CHARACTERS for text in known])
+    rows = rows[short[rows[:, :2]].all(axis=1)]
+    drawn = []
+    for labels, share in SHARES.items():
+        own = rows[np.isin(rows[:, 2], labels)]
+        drawn += own[draw.integers(len(own), size=int(count * share)), :2].tolist()
+    draw.shuffle(drawn)
+    return alter_pairs([(known[older], known[newer]) for older, newer in drawn], known)
+
+
 # -- word pieces
 
 
@@ -216,6 +245,7 @@ def main() -> None:
     )
     parser.add_argument("out", type=Path)
     parser.add_argument("--still", type=Path)
+    parser.add_argument("--altered", type=int, default=ALTERED, help="pairs that are altered")
     given = parser.parse_args()
     texts = Texts()
     stores = {}
@@ -236,6 +266,12 @@ def main() -> None:
         still.setdefault(row["source"], []).append(texts.add(row["text"], "still"))
     asked = (DATA / "requests.txt").read_text(encoding="utf-8").splitlines()
     requests = [texts.add(line, REQUEST) for line in asked]
+    for kind in ("answers", "questions"):
+        for path in sorted((DATA / kind).glob("*.jsonl")):
+            for row in read_lines(path) if path.stem != "updates" else ():
+                for side in ("note", "near"):
+                    if isinstance(row.get(side), str):
+                        texts.add(row[side], f"{kind}-{path.stem}")
     vectors = np.stack([one.vector for one in EncoderEmbedder().embed(list(texts.places))])
     rows = [
         row
@@ -246,6 +282,10 @@ def main() -> None:
     rows += pair_requests(requests, vectors)
     unlabelled = pair_neighbours(vectors, {(older, newer) for older, newer, _ in rows})
     labelled = np.array([row for row in rows if row[2] != DOUBTFUL], np.int32)
+    altered = [
+        [texts.add(text, "altered", is_whole=True) for text in pair]
+        for pair in draw_altered(texts, labelled, unlabelled, given.altered)
+    ]
     pieces, lengths = in_rows(teacher_ids(texts.places))
     own_pieces, own_lengths = in_rows(student_ids(texts.places))
     given.out.parent.mkdir(parents=True, exist_ok=True)
@@ -253,8 +293,9 @@ def main() -> None:
         given.out, pieces=pieces, lengths=lengths, own_pieces=own_pieces,
         own_lengths=own_lengths, sources=np.array(texts.sources),
         labelled=labelled[:, :2], labels=labelled[:, 2], unlabelled=unlabelled,
+        altered=np.array(altered, np.int32),
     )  # fmt: skip
-    print(f"{len(pieces)} texts, {len(unlabelled)} unlabelled pairs, labelled:",
+    print(f"{len(pieces)} texts, {len(unlabelled)} unlabelled pairs, {len(altered)} altered, labelled:",
           np.bincount(labelled[:, 2]).tolist())  # fmt: skip
 
 

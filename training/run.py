@@ -92,7 +92,7 @@ def answers() -> None:
 
 
 def updates() -> None:
-    call("train_pairs.py", str(PACKED), "--out", str(WORK / "trained" / "updates-3.npz"))
+    call("train_pairs.py", str(PACKED), "--out", str(WORK / "trained" / "updates-4.npz"))
 
 
 def call(script: str, *arguments: str) -> None:

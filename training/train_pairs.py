@@ -1,7 +1,7 @@
 """Train the model of two memories: teachers, their answers, a small student.
 
-    python training/train_pairs.py FOLDER --out updates-3.npz
-    python training/train_pairs.py FOLDER --out updates-3.npz --answers answers.npz --first updates-2.npz
+    python training/train_pairs.py FOLDER --out updates-4.npz
+    python training/train_pairs.py FOLDER --out updates-4.npz --answers answers.npz --first updates-3.npz
     python training/train_pairs.py FOLDER --leave-out chat
 
 FOLDER has what ``run.py pairs`` made. A teacher is all-mpnet-base-v2 reading both texts at
@@ -9,7 +9,7 @@ once; two of them say what every pair is, labelled or not. The student starts as
 layers of all-MiniLM-L6-v2 over the table of our encoder, which it shares in the package; it
 learns these answers and is pruned on the way, as in ``train.py``. Then it reads a part of the
 texts between other sentences, where the answers stay the same; the mean of its weights before
-and after is the model. ``--first`` begins there.
+and after is the model. ``--first`` goes on with a student that is pruned already.
 With ``--leave-out`` neither sees a kind of texts, and both are measured on it; nothing is
 saved. PyTorch and a GPU are needed.
 """
@@ -52,7 +52,7 @@ START_PIECE, END_PIECE, VOCABULARY, SHARED_ROWS = 101, 102, 30_522, 2_048
 # The teacher's network (config.json of all-mpnet-base-v2).
 T_WIDTH, T_HEADS, T_LAYERS, T_NORM = 768, 12, 12, 1e-5
 # In an epoch a neighbour is seen once, a pair with a label of its own twice.
-T_SEEDS, T_EPOCHS, T_REPEATS, T_RATE, T_BATCH, T_DROPOUT = (1, 2), 2, 2, 3e-5, 64, 0.1
+T_SEEDS, T_EPOCHS, T_REPEATS, T_RATE, T_BATCH, T_DROPOUT = (1, 2), 2, 2, 4.5e-5, 128, 0.1
 # The student: two texts of 80 pieces and three ends have places.
 PLACES, BUDGET = 192, 2_400_000
 RATE, BATCH, WARM_UP = 6e-4, 512, 200
@@ -442,8 +442,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("updates-3.npz"))
-    parser.add_argument("--first", type=Path, help="a student that has learnt the answers")
+    parser.add_argument("--out", type=Path, default=Path("updates-4.npz"))
+    parser.add_argument("--first", type=Path, help="a student that is pruned already")
     parser.add_argument("--leave-out", choices=KINDS)
     parser.add_argument("--answers", type=Path, help="what the teachers said in an earlier run")
     parser.add_argument("--seconds", type=float, default=520, help="how long the student learns")
@@ -451,7 +451,10 @@ def main() -> None:
     data = np.load(given.folder / "pairs.npz")
     texts = Texts(data["pieces"], data["lengths"])
     left = np.isin(data["sources"], KINDS.get(given.leave_out, ("",)))
-    unlabelled = data["unlabelled"][~left[data["unlabelled"]].any(axis=1)]
+    unlabelled = np.concatenate(
+        [data["unlabelled"], *([] if given.leave_out else [data["altered"]])]
+    )
+    unlabelled = unlabelled[~left[unlabelled].any(axis=1)]
     kept = ~left[data["labelled"]].any(axis=1)
     held = left[data["labelled"]].all(axis=1)
     taught, labels = data["labelled"][kept], data["labels"][kept].astype(np.int64)
@@ -476,11 +479,11 @@ def main() -> None:
     own = Texts(data["own_pieces"], data["own_lengths"])
     if given.first:
         read_student(student.to(DEVICE), given.first)
-    else:
-        student = fit_student(student, own, pairs, labels, goals, given.seconds)
+    learnt = (pairs, labels, goals, given.seconds)
+    student = fit_student(student, own, *learnt, prunings=0 if given.first else PRUNINGS)
     neighbours = taught[labels[: len(taught)] == NEIGHBOUR]
     mixed = Surrounded(data["own_pieces"], data["own_lengths"], data["sources"], neighbours)
-    student = fit_surrounded(student, mixed, pairs, labels, goals, given.seconds)
+    student = fit_surrounded(student, mixed, *learnt)
     if given.leave_out:
         report("student", answer(student, own, held_pairs), held_labels, held_sources)
     else:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # From this probability on a newer memory comes first in answers (a link ``updates``), and
 # from that on the older one is marked as outdated (``supersedes``): decision 49.
-MIN_UPDATE, MIN_SUPERSESSION = 0.1, 0.92
+MIN_UPDATE, MIN_SUPERSESSION = 0.1, 0.91
 JUDGED = "judged from both texts"
 MAY_UPDATE = "kept both; the newer one comes first in answers"
 OUTDATED = "kept both; answers put the newer one first and mark the older"

@@ -23,7 +23,7 @@ from bethink.ports import PairVerdict
 if TYPE_CHECKING:
     from bethink.models.embed.contextual import AnyArray
 
-UPDATE_WEIGHTS = "updates-3.npz"
+UPDATE_WEIGHTS = "updates-4.npz"
 # Of a text this many pieces are read.
 _MAX_PIECES = 80
 

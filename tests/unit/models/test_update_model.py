@@ -129,7 +129,7 @@ def test_another_value_is_told_from_the_same_in_other_scripts(text: str, other: 
     same, changed = update_model.judge([(text, text), (text, other)])
 
     assert same.same > 0.5 > changed.same
-    assert changed.updates > 0.5 > same.updates
+    assert changed.updates > 0.4 > same.updates
 
 
 def test_clear_cases_are_judged_right() -> None:

@@ -89,7 +89,7 @@ def test_the_newer_statement_comes_first(memory, older, newer, question):
     """A statement that is judged a correction is above the older one, which stays, marked."""
 
     def judge(pairs):
-        sure = [0.92 if pair == (older, newer) else 0.01 for pair in pairs]
+        sure = [MIN_SUPERSESSION if pair == (older, newer) else 0.01 for pair in pairs]
         return [PairVerdict(one, 0.0, 1.0 - one, 0.0) for one in sure]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -112,7 +112,7 @@ class NewerFirst:
 
     top: int = 30
     fit: float = 12.0
-    even: float = 0.7
+    even: float = 0.75
     among_people: float = 3.0
     same_session: float = 5.0
     asking: float = 2.0
