@@ -320,7 +320,7 @@ def test_only_what_restricts_is_told() -> None:
 
 def test_an_entity_is_plain() -> None:
     """Its aliases are a list, its time a text, its layers an object."""
-    ana = Entity("person:ana", "person", "Ana", ("Annie",), 3, 4.5, NOW, NOW, (("goal", 2),), 1)
+    ana = Entity("person:ana", "person", "Ana", ("Annie",), 3, 4.5, NOW, (("goal", 2),), 1)
     told = strict(entity_json(ana))
 
     assert told == {
