@@ -138,6 +138,31 @@ def test_a_write_never_makes_a_damaged_state_sound(path: Path) -> None:
     assert "state" in found
 
 
+@each_row("change", ["status = 'active'", "live_to = live_to + 1", "ended_by = 'x'"])
+@each_row("text", ["left out once", "forgotten, then left out"])
+def test_a_repair_knows_a_status_that_ended_with_its_revision_or_came_after_its_end(
+    tmp_path: Path, text: str, change: str
+) -> None:
+    """The next revision has a status of its own, and what is forgotten may be revoked."""
+    path = tmp_path / "space.db"
+    store = SqliteStore.open(path, space="test")
+    texts = {"a": "left out once", "b": "forgotten, then left out"}
+    store.items.put([record(*one) for one in texts.items()], actor="x", now=NOW)
+    store.items.end(["b"], how="forgotten", actor="x", now=at(hours=1))
+    store.items.set_status(["a", "b"], "quarantined", actor="x", now=at(hours=2))
+    store.items.put([record("a", "said again", rev=2)], actor="x", now=at(hours=3))
+    before = [one for one in store.admin.dump() if one["type"] == "item"]
+    store.close()
+    rot(path, change, text)
+    store = SqliteStore.open(path, space="test")
+    store.admin.check(repair=True)
+    after = [one for one in store.admin.dump() if one["type"] == "item"]
+    found = [one for one in store.admin.check() if not one.ok]
+    store.close()
+
+    assert (after, found) == (before, [])
+
+
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """A space of schema 5, before revisions had a hash of their state."""

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import product
 
 import apsw
 
@@ -216,15 +217,15 @@ def restore_states(db: Database) -> None:
     The journal alone decides about a row as it is, that is, where the hash itself is damaged.
     """
     for row in wrong_states(db):
-        for right in _told_states(db, row):
-            if row.stored_hash != right.hash() and row != right:
-                continue
+        told = list(_told_states(db, row))
+        as_is = row if row in told else None
+        right = next((one for one in told if one.hash() == row.stored_hash), as_is)
+        if right is not None:
             live_to = None if right.live_to is None else int(right.live_to)
             texts = (one and one.decode() for one in (right.status, right.ended_by))
             # Where rot has moved its columns, SQLite takes no change of the row.
             with suppress(apsw.ConstraintError):
                 db.execute(_SET_STATE, (live_to, *texts, right.hash(), row.rid))
-            break
 
 
 def _told_states(db: Database, row: StoredState) -> Iterator[StoredState]:
@@ -232,14 +233,16 @@ def _told_states(db: Database, row: StoredState) -> Iterator[StoredState]:
     following = db.execute(_NEXT_BEGINNING, (row.id, row.rev)).get
     is_over = following is not None or db.execute(_LAST_EVENT, (row.id,)).get == "ended"
     endings: list[tuple[int | None, bytes | None]] = [] if is_over else [(None, None)]
+    # The last revision has the last status, also one that came after its end.
+    moments = [END_OF_TIME]
     if isinstance(following, int):
         endings.append((following, b"revised"))
+        moments = [following - 1, following]  # the next one's status is of the moment it began
     for at, reason in select(db, _ENDINGS, (row.id,)):
         if isinstance(at, int) and isinstance(row.live_from, int):
             endings.append((max(at, row.live_from), reason))
-    for at, reason in endings:
-        until = END_OF_TIME if at is None else at
-        status = next((one for (one,) in select(db, _STATUS_THEN, (row.id, until))), b"active")
+    for (at, reason), moment in product(endings, moments):
+        status = next((one for (one,) in select(db, _STATUS_THEN, (row.id, moment))), b"active")
         if status in _STATUS_BYTES:
             live_to = None if at is None else b"%d" % at
             yield row._replace(live_to=live_to, ended_by=reason, status=status)
