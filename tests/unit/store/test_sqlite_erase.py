@@ -261,6 +261,23 @@ def test_a_thread_goes_with_its_last_member(path: Path) -> None:
     store.close()
 
 
+def test_a_momentum_that_an_earlier_version_kept_goes_with_what_it_was_made_from(
+    path: Path,
+) -> None:
+    """Nothing reads it any more, but it stands in the file and in an export."""
+    store = SqliteStore.open(path, space="test")
+    both = [record(key, f"{key} met Ana", mentions=(mention("Ana"),)) for key in "ab"]
+    store.items.put(both, actor="x", now=NOW)
+    db = apsw.Connection(str(path))
+    db.execute("UPDATE entity SET momentum = 4.5, momentum_at = 1772442000000")
+    db.close()
+    store.items.erase(["a"], actor="x", now=at(hours=1))
+    kept = [one for one in store.admin.dump() if one["type"] == "entity"]
+    store.close()
+
+    assert [(one["momentum"], one.get("momentum_at")) for one in kept] == [(0.0, None)]
+
+
 def test_erasing_nothing_is_harmless(path: Path) -> None:
     """An unknown id has no receipt and leaves no trace."""
     store = SqliteStore.open(path, space="test")

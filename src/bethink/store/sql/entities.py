@@ -293,6 +293,7 @@ _SELECT_WRONG_TIMES = f"""
     CROSS JOIN entity AS e ON e.id = s.id
     WHERE e.created_at <> s.first OR coalesce(e.last_seen_at, s.last - 1) <> s.last ORDER BY e.id
 """
+_FORGET_MOMENTUM = "UPDATE entity SET momentum = 0.0, momentum_at = NULL WHERE id = ?"
 _RECOUNT = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))"
 # Rot may have left no number.
 _IS_WRONG = f"coalesce(mentions, -1) <> {MENTIONS}"
@@ -342,6 +343,8 @@ def update_entities(db: Database, ids: Iterable[str]) -> None:
 def forget_times(db: Database, ids: Sequence[str], times: Sequence[int]) -> None:
     """Leave nothing in entities of the times of memories that were erased, as far as known."""
     set_times(db, ids, min(times, default=-END_OF_TIME), max(times, default=END_OF_TIME))
+    # Earlier versions kept one here, which the erased memories were part of.
+    db.executemany(_FORGET_MOMENTUM, [(entity,) for entity in ids])
 
 
 def merge_entities(db: Database, kept: str, gone: str, now: int) -> None:
