@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,3 +64,41 @@ def test_the_command_of_each_works(
     told = json.loads(capsys.readouterr().out)
     assert code == 0
     assert (told["format"], told["stored"] > 0) == (kind, True)
+
+
+JQ = re.findall(r"^jq -c '(.+)' (\S+) \| bethink (import) - (.+)$", PAGE, re.MULTILINE)
+FACTS = [
+    {"uuid": "e-1", "fact": "Alice runs the ferry", "valid_at": "2026-03-01T00:00:00Z",
+     "invalid_at": None},
+    {"uuid": "e-2", "fact": "The ferry leaves at eight", "valid_at": "2026-01-01T00:00:00Z",
+     "invalid_at": "2026-03-01T00:00:00Z"},
+]  # fmt: skip
+BLOCKS = [
+    {"label": "human", "value": "Chad sails"},
+    {"label": "persona", "value": "I am Sam"},
+    {"label": "notes", "value": ""},
+]
+OTHERS = {"graph.json": {"edges": FACTS, "nodes": []}, "agent.af": {"blocks": BLOCKS}}
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@each_row("name", OTHERS)
+def test_jq_makes_memories_of_other_json(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is empty is none, and a second import stores nothing, also of what is over."""
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BETHINK_EMBEDDER", "none")
+    program, _, verb, options = next(one for one in JQ if one[1] == name)
+    found = subprocess.run(
+        [shutil.which("jq") or "jq", "-c", program],
+        input=json.dumps(OTHERS[name]), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    (tmp_path / "made.jsonl").write_text(found.stdout)
+
+    told = []
+    for _ in range(2):
+        assert main([verb, str(tmp_path / "made.jsonl"), *shlex.split(options), "--json"]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+
+    assert [(one["stored"], one["refused"]) for one in told] == [(2, []), (0, [])]
