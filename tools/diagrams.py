@@ -6,6 +6,8 @@ import sys
 from html import escape
 from pathlib import Path
 
+from bethink.ingest.updates import MIN_SUPERSESSION, MIN_UPDATE
+
 ASSETS = Path(__file__).parent.parent / "docs" / "assets"
 # Follows the reader's light or dark setting; the card keeps it legible on any page.
 STYLE = """
@@ -189,9 +191,9 @@ def correction() -> str:
         "update, same, both, other?", kind="amber",
     )  # fmt: skip
     draw.arrow("M608 96H650")
-    draw.box((652, 34, 198, 62), "0.92 or more", "link “supersedes”", kind="green")
+    draw.box((652, 34, 198, 62), f"{MIN_SUPERSESSION} or more", "link “supersedes”", kind="green")
     draw.arrow("M608 124H650")
-    draw.box((652, 110, 198, 62), "0.1 or more", "link “updates”", kind="green")
+    draw.box((652, 110, 198, 62), f"{MIN_UPDATE} or more", "link “updates”", kind="green")
     draw.text((751, 190), "less: no link", "note", "middle")
     draw.text(
         (30, 232),
