@@ -154,10 +154,6 @@ def _first(asks: Sequence[Ask], *given: Any, **named: Any) -> Any:
     return asks[0](*given, **named)
 
 
-def _nothing(_asks: Sequence[Ask], *_given: Any, **_named: Any) -> None:
-    """Ask no store."""
-
-
 def _concatenated(answers: Sequence[Any]) -> list[Any]:
     return list(chain.from_iterable(answers))
 
@@ -528,7 +524,6 @@ _MERGES: dict[str, dict[str, Ask]] = {
     "activity": {
         "usage": partial(_add_up, _add_usage), "momenta": partial(_add_up, max),
         "thread": lambda answers: next(filter(None, answers), None),
-        # What is computed from several stores is stored in none.
         "threads": _threads, "threads_of": _concatenated,
         "file_history": _file_history,
     },
@@ -542,8 +537,8 @@ _MERGES: dict[str, dict[str, Ask]] = {
 # These merge by what is asked, or ask the stores for something else; others get the answers.
 _ASKING = (
     _search, _search_vector, _newest_of_each, _calendar, _first, _statistics, _resolve, _browse,
-    _around, _find_entities, _entities, _list_entities, _scored_entities, _nothing, _threads,
-    _events, _changes,
+    _around, _find_entities, _entities, _list_entities, _scored_entities, _threads, _events,
+    _changes,
 )  # fmt: skip
 # What a person does to no memory in particular is kept in the person's own store.
 _OWN: dict[str, dict[str, Json]] = {part: {} for part in _MERGES} | {
