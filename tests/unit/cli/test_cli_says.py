@@ -325,15 +325,6 @@ def test_a_group_without_a_command_is_one_sentence(call: Caller) -> None:
     assert said.err.splitlines() == ["error: missing command", "try:   bethink store --help"]
 
 
-def test_one_entity_is_not_called_entities(call: Caller) -> None:
-    """What a job proposes counts in the singular, too."""
-    call("remember", "Ines plays the cello")
-
-    said = call("maintain", "--job", "entities", "--dry-run")
-
-    assert "the momentum of 1 entity is out of date" in said.out
-
-
 @each_row(
     "words",
     [

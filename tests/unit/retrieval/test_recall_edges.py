@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bethink import Memory
-from bethink.api import turns
+from bethink.api import recall as recall_api
 from bethink.model import Item, Query, Recall
 from bethink.ports import SearchResult
 from bethink.retrieval import engine
@@ -254,7 +254,7 @@ def test_few_threads_compute_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
             at_work.pop()
 
     monkeypatch.setattr(engine, "run_pipeline", counted)
-    monkeypatch.setattr(turns, "_MAX_WAIT_S", 600.0)
+    monkeypatch.setattr(recall_api, "_MAX_WAIT_S", 600.0)
     with Memory.open(path=tmp_path / "a.db", embedder="hash") as memory:
         memory.remember("The deploy key is kept in the vault")
         with ThreadPoolExecutor(6) as pool:
@@ -269,7 +269,7 @@ def test_recalls_within_recalls_do_not_wait_for_ever(
     filled: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever waits for the turn of its own caller begins all the same."""
-    monkeypatch.setattr(turns, "_MAX_WAIT_S", 0.01)
+    monkeypatch.setattr(recall_api, "_MAX_WAIT_S", 0.01)
     depths = iter(range(3))
 
     def asking(_: Item) -> float:
