@@ -16,6 +16,7 @@ import foreign
 from bethink import Memory
 from bethink.cli import main
 from bethink.importers import IMPORTERS, STREAMS
+from needed import report_missing
 from rows import each_row
 
 PAGE = (Path(__file__).parents[2] / "docs" / "import.md").read_text(encoding="utf-8")
@@ -81,17 +82,17 @@ BLOCKS = [
 OTHERS = {"graph.json": {"edges": FACTS, "nodes": []}, "agent.af": {"blocks": BLOCKS}}
 
 
-@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 @each_row("name", OTHERS)
 def test_jq_makes_memories_of_other_json(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is empty is none, and a second import stores nothing, also of what is over."""
+    jq = shutil.which("jq") or report_missing("jq")
     monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("BETHINK_EMBEDDER", "none")
     program, _, verb, options = next(one for one in JQ if one[1] == name)
     found = subprocess.run(
-        [shutil.which("jq") or "jq", "-c", program],
+        [jq, "-c", program],
         input=json.dumps(OTHERS[name]), capture_output=True, text=True, check=True,
     )  # fmt: skip
     (tmp_path / "made.jsonl").write_text(found.stdout)
