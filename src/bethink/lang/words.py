@@ -133,7 +133,3 @@ def _joined(tables: Iterable[dict[str, str]], name: str) -> frozenset[str]:
 _CALENDAR: dict[str, str] = load_words("en")["calendar"]
 MONTHS = tuple(_CALENDAR["months"].split())
 WEEKDAYS = tuple(_CALENDAR["weekdays"].split())
-# Names of months and weekdays, in full, shortened and of many ("Mondays").
-CALENDAR_WORDS = frozenset(" ".join(_CALENDAR.values()).split()).union(
-    f"{day}s" for day in WEEKDAYS
-)
