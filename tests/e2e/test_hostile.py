@@ -96,7 +96,7 @@ def healthy(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("about", "texts"),
     [
-        ({}, share(NAUGHTY, 1, of=2)),
+        ({}, NAUGHTY),
         ({"level": "raw", "session": "s"}, share(NAUGHTY, 0)),
         ({"force": True}, share(NAUGHTY, 2)),
     ],
