@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
 from bethink.cli.output import Piece, Printer, dim, printable
+from bethink.core import closest_name
 from bethink.errors import BadSetting, BethinkError, UntrustedSpace
 
 if TYPE_CHECKING:
@@ -103,10 +104,8 @@ class App:
         if space_exists(self.settings.store, ref.name, ref.path):
             return True
         if self.settings.origin("space").kind in ("argument", "environment"):
-            from difflib import get_close_matches  # only for an unknown space
-
-            near = get_close_matches(ref.name, self.space_names(), n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            near = closest_name(ref.name, self.space_names())
+            hint = f"did you mean {near}? " if near else ""
             raise BadSetting(
                 f"there is no space {ref.name!r}",
                 remedy=f"{hint}bethink spaces lists them; bethink remember creates one",

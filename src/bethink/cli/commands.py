@@ -8,6 +8,7 @@ import click
 
 from bethink.cli.help import COMMAND_PLACES, OPTION_HELP, OTHER_NAMES, PROGRAM, overview
 from bethink.cli.options import general_options
+from bethink.core import closest_name
 from bethink.core.registry import Registry
 from bethink.version import __version__
 
@@ -47,10 +48,8 @@ def _in_own_words(args: list[str]) -> list[str]:
 
 
 def _unknown_command_message(name: str) -> str:
-    from difflib import get_close_matches  # only needed for an unknown command
-
-    near = get_close_matches(name, COMMANDS, n=1)
-    return f"unknown command {name!r}" + (f"; did you mean {near[0]}?" if near else "")
+    near = closest_name(name, COMMANDS)
+    return f"unknown command {name!r}" + (f"; did you mean {near}?" if near else "")
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -26,6 +26,7 @@ from bethink.config.paths import (
     project_files,
     working_folder,
 )
+from bethink.core import closest_name
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.dataclass import dataclass, field, replace
 from bethink.core.json_values import Json
@@ -313,18 +314,15 @@ _PARSERS: dict[type, Callable[[str], str | int]] = {
 }
 
 
+_LIKE = 0.7  # how much a mistaken name must be like a setting's
+
+
 def find_setting(name: str, where: str = "") -> Setting:
     if name in SETTINGS_BY_NAME:
         return SETTINGS_BY_NAME[name]
-    closest = closest_setting(name)
+    closest = closest_name(name, SETTINGS_BY_NAME, _LIKE)
     hint = f"did you mean {closest!r}?" if closest else f"there are: {', '.join(SETTINGS_BY_NAME)}"
     raise BadSetting(f"{where and where + ': '}there is no setting {name!r:.80}", remedy=hint)
-
-
-def closest_setting(name: str) -> str | None:
-    from difflib import get_close_matches  # start-up time: only for mistakes
-
-    return next(iter(get_close_matches(name, SETTINGS_BY_NAME, n=1, cutoff=0.7)), None)
 
 
 def parse_value(setting: Setting, text: str, where: str) -> str | int:
@@ -513,7 +511,7 @@ def _from_environment(env: Mapping[str, str], folder: Path | None) -> _SettingVa
         elif (
             name not in SETTINGS_BY_NAME
             and variable != CONFIG_VARIABLE
-            and (closest := closest_setting(name))
+            and (closest := closest_name(name, SETTINGS_BY_NAME, _LIKE))
         ):
             # Other tools may have such variables; only a probable typo is refused.
             raise BadSetting(

@@ -16,6 +16,13 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {many}"
 
 
+def closest_name(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the known name that a mistaken one is most like, if there is one."""
+    from difflib import get_close_matches  # start-up time: only for mistakes
+
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
+
+
 def with_progress(values: Iterable[T], progress: Callable[[int, int], None] | None) -> Iterator[T]:
     """Yield the values, and tell how many are done, of how many, before each and at the end."""
     every = list(values)

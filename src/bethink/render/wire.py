@@ -58,8 +58,7 @@ def trace_json(answer: Recall, *, candidates: int | None = MAX_CANDIDATES) -> Js
         "started_at": iso(run.started_at) if run else None,
         "completed_at": iso(run.completed_at) if run else None,
         "milliseconds": round(sum(step.seconds for step in answer.steps) * 1000, 3),
-        "strategy": answer.strategy,
-        "profile": answer.profile,
+        **fields_json(answer, "strategy profile"),
         "cached": bool(run and run.cached),
         "truncated": len(shown) < len(answer.steps)
         or (candidates is not None and longest > candidates),
@@ -106,8 +105,7 @@ def _candidates_json(pool: Pool) -> list[Json]:
     return [
         {
             "rank": rank,
-            "id": cand.item.id,
-            "level": cand.item.level,
+            **fields_json(cand.item, "id level"),
             "score": finite_or_none(cand.score),
             "text": shorten(
                 " ".join(strip_hidden(cand.item.text[: 4 * PREVIEW_CHARS]).split()), PREVIEW_CHARS
@@ -152,17 +150,9 @@ def item_json(item: Item) -> Json:
 
 
 def evidence_json(reason: Evidence) -> Json:
-    out: Json = {
-        "by": reason.by,
-        "op": reason.op,
-        "value": finite_or_none(reason.value),
-        "why": reason.why,
-    }
-    if reason.via is not None:
-        out["via"] = reason.via
-    if reason.rank is not None:
-        out["rank"] = reason.rank
-    return out
+    rest = fields_json(reason, "via rank")
+    told = {name: value for name, value in rest.items() if value is not None}
+    return fields_json(reason, "by op value why") | told
 
 
 def passage_json(hit: Candidate) -> Json | None:
@@ -188,7 +178,7 @@ def hit_json(cand: Candidate, answer: Recall) -> Json:
         "see_newer": cand.see_newer,
         "code": cand.code_note or None,
         "conflict": cand.conflict,
-        **_null_if_not_finite(named_fields(cand, answer)),
+        **_value_json(named_fields(cand, answer)),
         "evidence": [evidence_json(reason) for reason in cand.evidence],
         "channels": retriever_ranks(cand),
     }
@@ -225,15 +215,12 @@ def recall_json(
 def filters_json(filters: Filters) -> Json:
     """The filters that differ from the default."""
     default = Filters()
-    out: Json = {}
-    for name in Filters.__dataclass_fields__:
-        value = getattr(filters, name)
-        if value != getattr(default, name):
-            is_time = isinstance(value, datetime)
-            out[name] = (
-                iso(value) if is_time else list(value) if isinstance(value, tuple) else value
-            )
-    return out
+    fields = {name: getattr(filters, name) for name in Filters.__dataclass_fields__}
+    return {
+        name: _value_json(value)
+        for name, value in fields.items()
+        if value != getattr(default, name)
+    }
 
 
 def outcome_json(outcome: Remembered | Refused) -> Json:
@@ -269,8 +256,7 @@ def entity_json(entity: Entity) -> Json:
 
 def why_not_json(result: WhyNot) -> Json:
     return {
-        "id": result.item.id,
-        "text": result.item.text,
+        **fields_json(result.item, "id text"),
         **fields_json(result, "returned stage reason score needed remedy"),
         "channels": [fields_json(look, "channel score needed why") for look in result.looks],
     }
@@ -318,16 +304,14 @@ def smart_read_json(answer: SmartRead) -> Json:
 def provenance_json(found: Provenance) -> Json:
     """The provenance of a memory: every link on the path, nearest first."""
     return {
-        "id": found.item.id,
-        "text": found.item.text,
+        **fields_json(found.item, "id text"),
         "edges": [
             {
                 "depth": edge.depth,
                 "from": edge.link.src._asdict(),
                 "type": edge.link.type,
                 "to": edge.link.dst._asdict(),
-                "weight": edge.link.weight,
-                "confidence": edge.link.confidence,
+                **fields_json(edge.link, "weight confidence"),
                 "text": edge.item.text if edge.item else None,
                 "again": edge.again,
             }
@@ -354,8 +338,7 @@ def insight_json(branch: InsightNode) -> Json:
     """An insight with its points, their sources, and the insights below it."""
     item = branch.insight
     return {
-        "id": item.id,
-        "kind": item.kind,
+        **fields_json(item, "id kind"),
         "title": item.caption,
         "text": item.text,
         "stale": branch.stale,
@@ -364,7 +347,7 @@ def insight_json(branch: InsightNode) -> Json:
         "points": [
             {
                 "text": point.text,
-                "sources": [{"id": node.id, "text": node.text} for node in point.sources],
+                "sources": [fields_json(node, "id text") for node in point.sources],
             }
             for point in branch.points
         ],
@@ -384,20 +367,9 @@ def error_json(message: str, remedy: str, kind: str) -> Json:
     return {"error": {"kind": kind, "message": message, "remedy": remedy}}
 
 
-def _null_if_not_finite(fields: Mapping[str, object]) -> Json:
-    """Replace every number that JSON cannot represent by null."""
-    cleaned: Json = {}
-    for name, value in fields.items():
-        if isinstance(value, Mapping):
-            cleaned[name] = _null_if_not_finite(value)
-        else:
-            cleaned[name] = finite_or_none(value) if isinstance(value, float) else value
-    return cleaned
-
-
 def record_json(record: NamedTuple) -> Json:
     """A named tuple with all its fields; lists and times as JSON has them."""
-    return {name: _value_json(value) for name, value in record._asdict().items()}
+    return mapping_json(record._asdict())
 
 
 def fields_json(value: object, names: str) -> Json:
@@ -405,18 +377,18 @@ def fields_json(value: object, names: str) -> Json:
     return {name: _value_json(getattr(value, name)) for name in names.split()}
 
 
-def _value_json(value: object) -> object:
+def _value_json(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _value_json(part) for name, part in value.items()}
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, float):
         return finite_or_none(value)
     if hasattr(value, "_asdict"):
-        return {name: _value_json(part) for name, part in value._asdict().items()}
+        return _value_json(value._asdict())
     return [_value_json(part) for part in value] if isinstance(value, tuple) else value
 
 
 def mapping_json(table: Mapping[str, object]) -> Json:
-    """A mapping with its datetimes as ISO 8601."""
-    return {
-        name: iso(value) if isinstance(value, datetime) else value for name, value in table.items()
-    }
+    """A mapping with its values as JSON has them."""
+    return {name: _value_json(value) for name, value in table.items()}

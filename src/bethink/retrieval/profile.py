@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from bethink.config.changes import Change, apply_change
 from bethink.config.paths import is_file
+from bethink.core import closest_name
 from bethink.core.dataclass import dataclass, field, field_types, replace
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
@@ -198,7 +199,7 @@ def load_profile(
         return _load_shipped(name, tuple(changes))
     known = profile_names(folders)
     if name not in known:
-        closest = _closest_name(name, known)
+        closest = closest_name(name, known)
         hint = f"did you mean {closest!r}?" if closest else f"there are: {', '.join(sorted(known))}"
         raise NotFound(f"there is no profile {name!r:.80}", remedy=hint)
     path = known[name]
@@ -513,16 +514,10 @@ _TYPE_NAMES: dict[object, str] = {
 }
 
 
-def _closest_name(word: str, known: Iterable[str]) -> str | None:
-    from difflib import get_close_matches  # start-up time: only for mistakes
-
-    return next(iter(get_close_matches(word, list(known), n=1)), None)
-
-
 def _refuse_unknown_keys(table: Iterable[str], allowed: Iterable[str], where: str) -> None:
     for key in table:
         if key not in allowed:
-            closest = _closest_name(key, allowed)
+            closest = closest_name(key, allowed)
             hint = f"did you mean {closest!r}? " if closest else ""
             raise BadProfile(
                 f"{where}: there is no setting {key!r:.80}",

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
+from bethink.core import closest_name
 from bethink.core.characters import find_unstorable
 from bethink.core.dataclass import dataclass, field_types, replace
 from bethink.core.json_values import Json, format_moment
@@ -169,16 +170,14 @@ def describe_unmatched(query: Query, store: Store) -> tuple[str, ...]:
 
 def _near_value(entry: str, name: str, items: Iterable[Item]) -> str:
     """Suggest the value of a filter that is spelt like this one, if there is one."""
-    from difflib import get_close_matches  # start-up time: only for empty answers
-
     field = PLURAL_TO_SINGULAR[name]
     found: set[str] = set()
     for item in items:
         value = getattr(item, name if name in ("tags", "entities") else field)
         values = value if isinstance(value, tuple) else (value,)
         found.update(one.partition(":")[2] if name == "entities" else one for one in values if one)
-    near = get_close_matches(entry.casefold(), sorted(found), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = closest_name(entry.casefold(), sorted(found))
+    return f"; did you mean {near!r}?" if near else ""
 
 
 def _parse_moment_filter(name: str, value: object, now: datetime) -> datetime:

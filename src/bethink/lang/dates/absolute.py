@@ -51,11 +51,8 @@ _BEFORE_A_DAY = frozenset(
 def parse_numeric_date(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse a date written in figures and signs alone."""
     at = reader.spans[i][0]
-    # Four digits begin a year, one or two a day or month: try only the patterns that fit.
     if len(reader.word(i)) == 4:
         return _parse_year_first(reader, i, at)
-    if len(reader.word(i)) > 2:
-        return None
     if match := _DOTTED.match(reader.text, at):
         start = reader.midnight(int(match[3]), int(match[2]), int(match[1]))
         return reader.day(start, reader.after(match.end(), i), relative=False)

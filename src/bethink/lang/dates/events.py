@@ -185,8 +185,6 @@ class _EventReader:
         words = self._words
         if i + 1 >= len(words) or words[i + 1] in _QUESTION_VERBS:
             return False
-        if words[i] == "when" and i and words[i - 1] in ("since", "of", "about"):
-            return False
         if words[i] == "when" and not _is_past(words[i + 1 : self._phrase_end(i + 1)]):
             return False
         if words[i + 1] in self._lexicon.openings or words[i + 1] in _GENITIVES:
@@ -214,8 +212,6 @@ class _EventReader:
 
     def _make_phrase(self, i: int, end: int) -> EventPhrase:
         words, tokens, lexicon = self._words, self._tokens, self._lexicon
-        if end - 1 > i + 1 and words[end - 1] in _PHRASE_STOPS:
-            end -= 1
         core_end = next((at for at in range(i + 3, end) if words[at] in lexicon.ends), end)
         if words[i] in lexicon.verb_last:
             core_end = min(core_end, i + 3)

@@ -31,6 +31,7 @@ from bethink.render.wire import (
     mapping_json,
     outcome_json,
     recall_json,
+    record_json,
     waiting_json,
     why_not_json,
 )
@@ -189,11 +190,11 @@ def stats(call: Call) -> Reply:
 
 def events(call: Call) -> Reply:
     found = call.memory.events(**call.given("after", "limit"))
-    return Reply("", {"events": [mapping_json(event._asdict()) for event in found]})
+    return Reply("", {"events": [record_json(event) for event in found]})
 
 
 def questions(call: Call) -> Reply:
-    found = [mapping_json(one._asdict()) for one in call.memory.questions()]
+    found = [record_json(one) for one in call.memory.questions()]
     return Reply("", {"questions": found})
 
 
@@ -214,7 +215,7 @@ def conflicts(call: Call) -> Reply:
     found = [
         {
             "memory": memory_json(one.item),
-            "others": [mapping_json(other._asdict()) for other in one.others],
+            "others": [record_json(other) for other in one.others],
         }
         for one in call.memory.conflicts()
     ]
@@ -322,8 +323,7 @@ def profiles(call: Call) -> Reply:
 def usage(call: Call) -> Reply:
     item = get_visible(call.memory, call.arguments["id"])
     found = call.memory.store.activity.usage([item.id], call.memory.now).get(item.id, Usage())
-    stamps = [iso(stamp) for stamp in found.stamps]
-    return Reply("", mapping_json(found._asdict()) | {"stamps": stamps})
+    return Reply("", record_json(found))
 
 
 _DEFAULT_NODES, _DEFAULT_DEPTH = 100, 2
@@ -437,12 +437,7 @@ def times(call: Call) -> Reply:
             for day, kinds in days.items()
         ],
         "sessions": [
-            {
-                "session": span.session,
-                "first": iso(span.first),
-                "last": iso(span.last),
-                "count": span.items,
-            }
+            {**fields_json(span, "session first last"), "count": span.items}
             for span in found.sessions
         ],
         "counted": sum(sum(kinds.values()) for kinds in days.values()),
@@ -462,9 +457,7 @@ def run_checks(memory: Memory) -> Json:
     found = memory.doctor()
     entries = [
         {
-            "name": check.name,
-            "ok": check.ok,
-            "warning": check.warning,
+            **fields_json(check, "name ok warning"),
             "detail": check.detail if check.ok else "run bethink doctor on the server to see it",
         }
         for check in found
