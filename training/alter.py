@@ -1,9 +1,9 @@
-"""Alter pairs of memories: other names, numbers and words, of which only teachers say what they are.
+"""Alter pairs of texts: other names, numbers and words, of which only teachers say what they are.
 
 A small student learns the pairs of a data set by heart before it has learnt to read. So each pair
 is written again in many ways: words replaced alike on both sides, or on one of them alone; a text
 beside itself with another value; both in the other order; a part of each. What the new pair is,
-the teachers say.
+the teachers say. ``alter_answers.py`` has the ways of questions and notes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 from multiprocessing import Pool
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,8 +67,12 @@ def read_lexicon(texts: Iterable[str]) -> Lexicon:
         name for name in names
         if len(name) > 2 and name.lower() not in words and name.lower() not in {*DAYS, *MONTHS}
     ]  # fmt: skip
-    common = frozenset(word for word, _ in words.most_common(COMMON))
+    common = common_words(words)
     return Lexicon(real, neighbours_of({word for word in words if words[word] > 1}), common)
+
+
+def common_words(words: Counter[str]) -> frozenset[str]:
+    return frozenset(word for word, _ in words.most_common(COMMON))
 
 
 def neighbours_of(words: set[str]) -> dict[str, list[str]]:
@@ -151,16 +155,18 @@ def alter(pair: Pair, known: Lexicon, draw: random.Random) -> Pair:
     return draw.choice(CLAUSE.split(older)), draw.choice(CLAUSE.split(newer))
 
 
-def alter_block(given: tuple[int, Sequence[Pair]], known: Lexicon) -> list[Pair]:
+Way = Callable[[Any, Any, random.Random], Pair]
+
+
+def alter_block(given: tuple[int, Sequence[Any]], known: Any, way: Way) -> list[Pair]:
     seed, pairs = given
     draw = random.Random(seed)
-    return [alter(pair, known, draw) for pair in pairs]
+    return [way(pair, known, draw) for pair in pairs]
 
 
-def alter_pairs(pairs: Sequence[Pair], texts: Iterable[str]) -> list[Pair]:
-    """Each pair altered once, without repetitions; ``texts`` give the words."""
-    known = read_lexicon(texts)
+def alter_pairs(pairs: Sequence[Any], known: Any, way: Way = alter) -> list[Pair]:
+    """Each pair altered once, without repetitions."""
     blocks = [(start, pairs[start : start + BLOCK]) for start in range(0, len(pairs), BLOCK)]
     with Pool() as pool:
-        made = pool.map(partial(alter_block, known=known), blocks)
+        made = pool.map(partial(alter_block, known=known, way=way), blocks)
     return list(dict.fromkeys(pair for some in made for pair in some if all(pair)))

@@ -16,27 +16,30 @@ import json
 import random
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from bethink.models.name_model import KINDS, MAX_PIECES, split_words, word_pieces, word_shapes
+from bethink.models.name_model import KINDS, split_words, word_shapes
+from bethink.models.word_tagger import MAX_PIECES, word_pieces
 from words import texts_in
 
 DATA = Path(__file__).resolve().parent / "data"
-FILES = ("chats", "work", "langs", "more", "chats-2", "notes-2", "chats-3")
+FILES = ("chats", "work", "langs", "more", "chats-2", "notes-2", "more-3", "chats-3")
 TAGGED = re.compile(r"\[([^\[\]|]+)\|(\w+)\]")
 CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 BLOCK = 10  # neighbouring lines share their names and are kept back together
 VARIANTS, COPIES_OF_LAST = 6, 3
 MADE, UNLABELLED = 20, 50  # of which file a text is: so much more if it was made of its lines
 CITIES = 60_000  # inhabitants
-MAX_WORDS = 110
+MAX_WORDS = 160
 FIRMS = (" Ltd", " GmbH", " & Sons", " Inc", " Labs", " Group", " Partners", " AG", " Foods")
 
 Name = tuple[int, int, str]
+Split = Callable[[str], list[tuple[int, int]]]
+Shapes = Callable[[str, list[tuple[int, int]]], np.ndarray]
 
 
 class Line(NamedTuple):
@@ -188,23 +191,26 @@ def other_texts(draw: random.Random) -> Iterator[str]:
 class Words:
     """The words of all texts: pieces, shapes, tags (-1 unknown), and how many a text has."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Sequence[str], split: Split, shapes_of: Shapes) -> None:
+        """``kinds`` has the tags: one of a kind alone, of several two each, for first and further."""
+        self._kinds, self._split, self._shapes_of = kinds, split, shapes_of
         self.pieces: list[list[int]] = []
         self.shapes: list[np.ndarray] = []
         self.tags: list[int] = []
         self.texts: list[tuple[int, int, int]] = []
 
     def add(self, line: Line, kind_of_text: int) -> None:
-        spans = split_words(line.text)
+        spans = self._split(line.text)
         if not 0 < len(spans) <= MAX_WORDS:
             return
         tags = [0 if kind_of_text < UNLABELLED else -1] * len(spans)
         for begin, end, kind in line.names:
             inside = [n for n, (first, last) in enumerate(spans) if first < end and last > begin]
             for n in inside:
-                tags[n] = 1 + 2 * KINDS.index(kind) + (n > inside[0])
+                further = n > inside[0] and len(self._kinds) > 1
+                tags[n] = 1 + 2 * self._kinds.index(kind) + further
         self.pieces += word_pieces(line.text, spans)
-        self.shapes.append(word_shapes(line.text, spans).astype(bool))
+        self.shapes.append(self._shapes_of(line.text, spans).astype(bool))
         self.tags += tags
         self.texts.append((len(spans), kind_of_text, line.block))
 
@@ -218,6 +224,7 @@ class Words:
             counts=np.array(list(map(len, self.pieces)), np.uint8),
             shapes=np.packbits(shapes, axis=1),
             width=shapes.shape[1],
+            classes=2 * len(self._kinds) + (len(self._kinds) > 1),
             tags=np.array(self.tags, np.int8),
             sizes=sizes,
             sources=sources,
@@ -230,7 +237,8 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--lists", type=Path, required=True)
     options = parser.parse_args()
-    draw, words, lines = random.Random(3), Words(), read_lines()
+    words = Words(KINDS, split_words, word_shapes)
+    draw, lines = random.Random(3), read_lines()
     for line in lines:
         words.add(line, line.file)
     for line in made_lines(lines, options.lists, draw):

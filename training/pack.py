@@ -82,6 +82,35 @@ def pack_weights(source: Path, target: Path) -> None:
     np.savez(target, **made)
 
 
+def pack_parts(source: Path, target: Path, most: int, left_out: str = "") -> list[Path]:
+    """The weights with every matrix int8 by rows, in files of at most so many bytes."""
+    from safetensors.numpy import load_file
+
+    parts: list[dict[str, np.ndarray]] = [{}]
+    size = 0
+    for name, tensor in load_file(source).items():
+        if name.startswith("pooler.") or name == "embeddings.position_ids" or name == left_out:
+            continue
+        made = {name: tensor.astype(np.float16)}
+        if tensor.ndim == 2:
+            scale = np.maximum(np.abs(tensor).max(axis=1) / 127, 1e-12)
+            made = {
+                name: np.rint(tensor / scale[:, None]).astype(np.int8),
+                name + "#scale": scale.astype(np.float32),
+            }
+        added = sum(array.nbytes + 512 for array in made.values())
+        if size + added > most:
+            parts.append({})
+            size = 0
+        parts[-1] |= made
+        size += added
+    target.parent.mkdir(parents=True, exist_ok=True)
+    paths = [target.with_name(f"{target.stem}-{place}.npz") for place in range(len(parts))]
+    for path, part in zip(paths, parts, strict=True):
+        np.savez(path, **part)
+    return paths
+
+
 def sample_texts(old: Sequence[str]) -> tuple[list[Pair], dict[str, list]]:
     """A sample of all pairs: kinds and languages balanced, sentences before words.
 

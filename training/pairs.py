@@ -21,7 +21,7 @@ from zlib import crc32
 
 import numpy as np
 
-from alter import alter_pairs
+from alter import alter_pairs, read_lexicon
 from bethink.core.sentences import without_questions
 from bethink.models.embed.encoder import (
     ENCODER_DATA,
@@ -206,7 +206,8 @@ def draw_altered(
         own = rows[np.isin(rows[:, 2], labels)]
         drawn += own[draw.integers(len(own), size=int(count * share)), :2].tolist()
     draw.shuffle(drawn)
-    return alter_pairs([(known[older], known[newer]) for older, newer in drawn], known)
+    pairs = [(known[older], known[newer]) for older, newer in drawn]
+    return alter_pairs(pairs, read_lexicon(known))
 
 
 # -- word pieces

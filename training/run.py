@@ -88,6 +88,7 @@ def unpack_mpnet() -> Path:
 def answers() -> None:
     """Prepare and train the model of answers; ``pairs`` brings the starting weights."""
     call("answers.py", str(PACKED / "answers.npz"))
+    # Altered pairs are written while the teachers learn.
     call("train_answers.py", str(PACKED), "--out", str(WORK / "trained" / "answers-1.npz"))
 
 

@@ -84,7 +84,9 @@ class Texts:
             self.sizes[older][:, None] + 1,
             (self.sizes[older] + self.sizes[newer])[:, None] + 2,
         )
-        at = torch.arange(int(both.max()) + 1, device=DEVICE).expand(len(pairs), -1)
+        # Counted here, so that nothing waits for the GPU.
+        width = int(self.lengths[pairs].sum(axis=1).max()) + 3
+        at = torch.arange(width, device=DEVICE).expand(len(pairs), -1)
         last = self.pieces.shape[1] - 1
         left = self.pieces[older].gather(1, (at - 1).clamp(0, last))
         right = self.pieces[newer].gather(1, (at - first - 1).clamp(0, last))
@@ -163,6 +165,7 @@ class Surrounded(Texts):
         table = Texts.__new__(Texts)
         table.pieces = torch.cat([ids for ids, _ in sides])
         table.sizes = torch.cat([sizes for _, sizes in sides])
+        table.lengths = table.sizes.cpu().numpy()
         return table.join(np.stack([rows, rows + count], axis=1))
 
     def surround(
@@ -331,7 +334,8 @@ class Student(Encoder):
     """The encoder's network for two texts, with a vector for each side and four classes."""
 
     def __init__(self, weights: dict[str, torch.Tensor], encoder: Path) -> None:
-        super().__init__(weights)
+        # Its own table is not read, and may be left out.
+        super().__init__({"embeddings.word_embeddings.weight": torch.zeros(1, WIDTH), **weights})
         with np.load(encoder) as known:
             table = known["table"].astype(np.float32) * known["table_scale"][:, None]
             self.mix = nn.Parameter(torch.from_numpy(known["mix"].astype(np.float32)))
@@ -369,6 +373,8 @@ def fit_student(
     seconds: float,
     top: float = RATE,
     prunings: int = PRUNINGS,
+    size: int = BATCH,
+    budget: int = BUDGET,
 ) -> Student:
     torch.manual_seed(0)
     draw = np.random.default_rng(0)
@@ -382,7 +388,7 @@ def fit_student(
         for group in optimiser.param_groups:
             group["lr"] = rate + 1e-6
         student.gated = pruned < prunings
-        plan = plan or texts.plan(pairs, draw, BATCH)
+        plan = plan or texts.plan(pairs, draw, size)
         rows = plan.pop()
         places = torch.from_numpy(rows).to(DEVICE)
         with torch.autocast(DEVICE, torch.bfloat16):
@@ -397,7 +403,7 @@ def fit_student(
             if (progress - PRUNE_FROM) / PRUNE_FOR * prunings >= pruned + 1:
                 pruned += 1
                 share = 1 - (1 - pruned / prunings) ** 2
-                prune(student, optimiser, int(full - share * (full - BUDGET)))
+                prune(student, optimiser, int(full - share * (full - budget)))
     student.gated = False
     print(f"student: {step} steps, {describe(student)}", flush=True)
     return student.eval()

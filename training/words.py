@@ -56,7 +56,7 @@ def own_texts() -> Iterator[str]:
             whole = path.read_text()
             for record in whole.splitlines() if path.suffix == ".jsonl" else (whole,):
                 yield from texts_in(json.loads(record))
-        elif path.suffix == ".txt" and path.stem != "held":
+        elif path.suffix == ".txt" and not path.stem.startswith("held"):
             yield from (TAGGED.sub("0", line) for line in path.read_text().splitlines())
 
 

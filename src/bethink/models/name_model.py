@@ -1,9 +1,4 @@
-"""Our own model of names: where a text has one, and of which kind, run by NumPy.
-
-It sees of each word the rows of its pieces in the encoder's table and how it is written, and
-of its neighbours the same, up to three words away. ``training/`` has the recipe and the model
-card; the weights are data of this package.
-"""
+"""Our own model of names: where a text has one, and of which kind; it sees three words around."""
 
 from __future__ import annotations
 
@@ -12,24 +7,18 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
 from bethink.core.arrays import Matrix
-from bethink.core.blas import ONE_BLAS_THREAD
 from bethink.core.lazy import Lazy, lazy_pattern
 from bethink.core.words import UNSEGMENTED
-from bethink.errors import ModelError
 from bethink.lang.words import is_ordinary
-from bethink.models.embed.contextual import read_arrays
-from bethink.models.embed.encoder import ENCODER_DATA, ENCODER_WEIGHTS, shared_tokenizer
+from bethink.models.embed.encoder import ENCODER_DATA
+from bethink.models.word_tagger import WordTagger, join_shapes
 from bethink.ports import FoundName
 
-NAME_WEIGHTS = "names-2.npz"
+NAME_WEIGHTS = "names-3.npz"
 # The first word of a name of each kind has an odd tag, further ones the even tag after it.
 KINDS = ("person", "company", "tool", "project", "place", "symbol")
-# Of a word the first pieces are read, and the last one.
-MAX_PIECES = 6
-_LAYERS = 3
+DISTANCES = (1, 1, 1)
 # Punctuation that is part of no name, between spaces and where no space is.
 _CHUNK = lazy_pattern("[^\\s—–…、。，；：！？（）「」『』《》〈〉【】“”„«»‹›·‘]+")
 _LEADING, _TRAILING = "\"'`([{<*=&+,;:!?)]}>^%€£|’", "\"'`.,;:!?)]}>*’|=&-([{<~^\\"
@@ -48,69 +37,15 @@ class NameModel:
     """Finds names in texts; the weights are read with the first. Thread-safe."""
 
     def __init__(self, path: Path = ENCODER_DATA / NAME_WEIGHTS) -> None:
-        self._network = Lazy(lambda: _NameNetwork(path))
+        self._tagger = Lazy(lambda: WordTagger(path, DISTANCES))
 
     def find(self, text: str) -> list[FoundName]:
         """Return the names of a text in order, with kind and probability."""
         spans = split_words(text)
         if not spans:
             return []
-        shares = self._network().tag_shares(text, spans)
+        shares = self._tagger().tag_shares(text, spans, word_shapes(text, spans))
         return list(_read_names(text, spans, shares))
-
-
-class _NameNetwork:
-    """A layer over each word, and two over a word and its neighbours."""
-
-    def __init__(self, path: Path) -> None:
-        table = read_arrays(ENCODER_DATA / ENCODER_WEIGHTS, ("table", "table_scale"))
-        self._table, self._scale = table["table"], table["table_scale"]
-        try:
-            weights = {key: array.astype(np.float32) for key, array in read_arrays(path).items()}
-            self._layers = [
-                (weights[f"layer{at}"], weights[f"layer{at}_bias"]) for at in range(_LAYERS + 2)
-            ]
-        except (KeyError, ValueError) as error:
-            raise ModelError(f"{path} is damaged: {error}") from error
-
-    def tag_shares(self, text: str, spans: list[tuple[int, int]]) -> Matrix:
-        """Return the shares of the tags (columns) of each word (rows)."""
-        with ONE_BLAS_THREAD:
-            return self._tag_shares(text, spans)
-
-    def _tag_shares(self, text: str, spans: list[tuple[int, int]]) -> Matrix:
-        (first, first_bias), *between, (last, last_bias) = self._layers
-        states = np.concatenate([self._piece_rows(text, spans), word_shapes(text, spans)], axis=1)
-        states = np.maximum(states @ first + first_bias, 0)
-        for weights, bias in between:
-            none = np.zeros_like(states[:1])
-            before, after = np.concatenate([none, states[:-1]]), np.concatenate([states[1:], none])
-            states = np.maximum(np.concatenate([states, before, after], axis=1) @ weights + bias, 0)
-        scores: Matrix = states @ last + last_bias
-        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-        scores /= scores.sum(axis=1, keepdims=True)
-        return scores
-
-    def _piece_rows(self, text: str, spans: list[tuple[int, int]]) -> Matrix:
-        """Return of each word the mean row of its pieces, and the row of its last piece."""
-        pieces = word_pieces(text, spans)
-        counts = np.array([len(ids) for ids in pieces])
-        ids = np.array([piece for ids in pieces for piece in ids])
-        rows = self._table[ids].astype(np.float32) * self._scale[ids, np.newaxis]
-        ends = counts.cumsum()
-        means = np.add.reduceat(rows, ends - counts) / counts[:, np.newaxis]
-        return np.concatenate([means, rows[ends - 1]], axis=1, dtype=np.float32)
-
-
-def word_pieces(text: str, spans: list[tuple[int, int]]) -> list[list[int]]:
-    """Return the ids of the pieces of each word, six at most."""
-    pieces = shared_tokenizer()(text)
-    begins = [begin for begin, _ in pieces.spans]
-    made: list[list[int]] = []
-    for first, last in np.searchsorted(begins, spans).tolist():
-        ids = pieces.ids[first : max(last, first + 1)] or [0]
-        made.append(ids if len(ids) <= MAX_PIECES else [*ids[: MAX_PIECES - 1], ids[-1]])
-    return made
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
@@ -149,41 +84,44 @@ def word_shapes(text: str, spans: list[tuple[int, int]]) -> Matrix:
     """Return how each word is written, and what stands before and after it."""
     gaps = [_gap_shape(text[end:begin]) for (_, end), (begin, _) in pairwise(spans)]
     gaps = [_gap_shape("\n" + text[: spans[0][0]]), *gaps, _gap_shape(text[spans[-1][1] :] + "\n")]
-    has_capitals = (not text.islower(),)
+    has_capitals = bytes((not text.islower(),))
     rows = [
         _word_shape(text[begin:end]) + gaps[at] + gaps[at + 1] + has_capitals
         for at, (begin, end) in enumerate(spans)
     ]
-    return np.array(rows, dtype=np.float32)
+    return join_shapes(rows, len(spans))
 
 
 @lru_cache(maxsize=8_192)
-def _word_shape(word: str) -> tuple[bool, ...]:
+def _word_shape(word: str) -> bytes:
     """Return how a word is written; words come again and again."""
     letters = any(map(str.isalpha, word))
-    return (
-        word[0].isupper(),
-        letters and len(word) > 1 and word.isupper(),
-        word.islower(),
-        word.isalpha(),
-        letters,
-        word.isascii(),
-        any(map(str.isdigit, word)),
-        _CAMEL_CASE.search(word) is not None,
-        UNSEGMENTED.match(word) is not None,
-        word[0] in "@#-~/.",
-        len(word) == 1,
-        len(word) == 2,
-        len(word) > 9,
-        *(any(sign in word for sign in signs) for signs in _WORD_SIGNS),
-        is_ordinary(word),
+    return bytes(
+        (
+            word[0].isupper(),
+            letters and len(word) > 1 and word.isupper(),
+            word.islower(),
+            word.isalpha(),
+            letters,
+            word.isascii(),
+            any(map(str.isdigit, word)),
+            _CAMEL_CASE.search(word) is not None,
+            UNSEGMENTED.match(word) is not None,
+            word[0] in "@#-~/.",
+            len(word) == 1,
+            len(word) == 2,
+            len(word) > 9,
+            *(any(sign in word for sign in signs) for signs in _WORD_SIGNS),
+            is_ordinary(word),
+        )
     )
 
 
 @lru_cache(maxsize=1_024)
-def _gap_shape(gap: str) -> tuple[bool, ...]:
+def _gap_shape(gap: str) -> bytes:
     """Return what stands between two words, or around them all."""
-    return (not gap, gap == " ", *(any(sign in gap for sign in signs) for signs in _GAP_SIGNS))
+    signs = (any(sign in gap for sign in signs) for signs in _GAP_SIGNS)
+    return bytes((not gap, gap == " ", *signs))
 
 
 def _read_names(text: str, spans: list[tuple[int, int]], shares: Matrix) -> Iterator[FoundName]:

@@ -1,12 +1,13 @@
-"""Train the model of names: teachers that read whole sentences, a small student that sees words.
+"""Train a model of words: teachers that read whole sentences, a small student that sees words.
 
-    python training/train_names.py FOLDER --out names-2.npz
-    python training/train_names.py FOLDER --out check.npz --check 5
+    python training/train_tags.py names FOLDER --out names-3.npz
+    python training/train_tags.py secrets FOLDER --out check.npz --check 5
 
-FOLDER has ``names.npz`` of ``names.py`` and ``mpnet.npz`` of ``run.py pairs``. A teacher is
-all-mpnet-base-v2, which is also told how each word is written; three of them say what every text
-names. The student learns these answers, and half from the labels where there are some. With
-``--check N`` every N-th block of lines is kept back and measured. PyTorch and a GPU are needed.
+FOLDER has ``names.npz`` of ``names.py`` or ``secrets.npz`` of ``secret_lines.py``, and
+``mpnet.npz`` of ``run.py pairs``. A teacher is all-mpnet-base-v2, which is also told how each
+word is written; three of them say what every text names or hides. The student learns these
+answers, and half from the labels where there are some. With ``--check N`` every N-th block of
+lines is kept back and measured. PyTorch and a GPU are needed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from bethink.models.embed.encoder import ENCODER_DATA, ENCODER_WEIGHTS
-from bethink.models.name_model import KINDS, MAX_PIECES
+from bethink.models.name_model import DISTANCES as NAME_DISTANCES
+from bethink.models.secret_model import DISTANCES as SECRET_DISTANCES
+from bethink.models.word_tagger import MAX_PIECES
 from names import MADE, UNLABELLED
 from train import DEVICE, read_teacher
 from train_pairs import (
@@ -35,11 +38,12 @@ from train_pairs import (
     own_pieces,
 )
 
-TAGS = 1 + 2 * len(KINDS)
-T_SEEDS, T_EPOCHS, T_WORDS, T_RATE, T_HEAD_RATE = (0, 1, 2), 4, 2_200, 4e-5, 1e-3
-# The student's layers: one over each word, three over a word and its neighbours.
-WIDTHS, WORDS, RATE, WARM_UP, DROP = (192, 128, 96, 64), 16_000, 3e-3, 200, 0.15
-# So many texts are seen as if they had no capitals; which of a word's signs tell them.
+# The student's layers: one over each word, the others over a word and its neighbours.
+DISTANCES = {"names": NAME_DISTANCES, "secrets": SECRET_DISTANCES}
+WIDTHS = {"names": (192, 128, 96, 64), "secrets": (192, 96, 96, 96, 96, 64)}
+T_EPOCHS, T_WORDS, T_RATE, T_HEAD_RATE = 4, 2_200, 4e-5, 1e-3
+WORDS, RATE, WARM_UP, DROP = 16_000, 3e-3, 200, 0.15
+# So many texts of names are seen as if they had no capitals; which of a word's signs tell them.
 LOWERED, FIRST_UPPER, ALL_UPPER, LOWER, LETTERS, CAMEL = 0.06, 0, 1, 2, 4, 7
 
 
@@ -48,6 +52,7 @@ class Texts:
 
     def __init__(self, path: Path) -> None:
         packed = np.load(path)
+        self.kind, self.classes = path.stem, int(packed["classes"])
         self.pieces = torch.from_numpy(packed["pieces"].astype(np.int64)).to(DEVICE)
         self.counts = torch.from_numpy(packed["counts"].astype(np.int64)).to(DEVICE)
         shapes = np.unpackbits(packed["shapes"], axis=1)[:, : int(packed["width"])]
@@ -95,7 +100,7 @@ class NameTeacher(Teacher):
         self.shape_in = nn.Linear(width, T_WIDTH, bias=False)
         nn.init.zeros_(self.shape_in.weight)
         self.tag_inner = nn.Linear(2 * T_WIDTH + width, 256)
-        self.tag_outer = nn.Linear(256, TAGS)
+        self.tag_outer = nn.Linear(256, texts.classes)
 
     def forward(self, places: torch.Tensor) -> torch.Tensor:
         words = places.clamp(min=0)
@@ -133,42 +138,51 @@ class NameTeacher(Teacher):
         return states[:, 1:-1].float()
 
 
+def see_pieces(texts: Texts, table: torch.Tensor) -> torch.Tensor:
+    """Of every word the mean row of its pieces, and the row of its last piece."""
+    made = []
+    for pieces, counts in zip(texts.pieces.split(65_536), texts.counts.split(65_536), strict=True):
+        rows = table[pieces]
+        known = torch.arange(MAX_PIECES, device=DEVICE) < counts[:, None]
+        mean = (rows * known[..., None]).sum(1) / counts[:, None]
+        last = rows[torch.arange(len(rows), device=DEVICE), counts - 1]
+        made.append(torch.cat([mean, last], 1).half())
+    return torch.cat(made)
+
+
 class Student(nn.Module):
-    """The network of ``bethink.models.name_model``; the encoder's table does not learn."""
+    """The network of ``bethink.models.word_tagger``; the encoder's table does not learn."""
 
     def __init__(self, texts: Texts) -> None:
         super().__init__()
         self.texts = texts
         with np.load(ENCODER_DATA / ENCODER_WEIGHTS) as known:
             table = known["table"].astype(np.float32) * known["table_scale"][:, None]
-        self.register_buffer("table", torch.from_numpy(table), persistent=False)
+        self.seen = see_pieces(texts, torch.from_numpy(table).to(DEVICE))
         first = 2 * table.shape[1] + texts.shapes.shape[1]
-        inputs = (first, *(3 * width for width in WIDTHS[:-1]), WIDTHS[-1])
+        self.distances, widths = DISTANCES[texts.kind], WIDTHS[texts.kind]
+        inputs = (first, *(3 * width for width in widths[:-1]), widths[-1])
         self.layers = nn.ModuleList(
-            nn.Linear(*widths) for widths in zip(inputs, (*WIDTHS, TAGS), strict=True)
+            nn.Linear(*sizes) for sizes in zip(inputs, (*widths, texts.classes), strict=True)
         )
 
     def forward(self, places: torch.Tensor) -> torch.Tensor:
         inside, words = (places >= 0)[..., None], places.clamp(min=0)
-        counts = self.texts.counts[words][..., None]
-        rows = self.table[self.texts.pieces[words]]
-        known = torch.arange(MAX_PIECES, device=DEVICE) < counts
-        mean = (rows * known[..., None]).sum(2) / counts
-        last = rows.gather(2, (counts - 1)[..., None].expand(*words.shape, 1, rows.shape[-1]))
-        seen = F.dropout(torch.cat([mean, last[:, :, 0]], 2), DROP, self.training)
+        seen = F.dropout(self.seen[words].float(), DROP, self.training)
         states = torch.cat([seen, self.shapes(words)], 2)
-        for layer in self.layers[:-1]:
+        for layer, away in zip(self.layers[:-1], (*self.distances, 0), strict=True):
             states = torch.relu(layer(states)) * inside
-            if layer is not self.layers[-2]:
+            if away:
                 states = F.dropout(states, DROP, self.training)
-                before, after = F.pad(states, (0, 0, 1, -1)), F.pad(states, (0, 0, -1, 1))
-                states = torch.cat([states, before, after], 2)
+                padded = F.pad(states, (0, 0, away, away))
+                near = (states, padded[:, : -2 * away], padded[:, 2 * away :])
+                states = torch.cat(near, 2)
         return self.layers[-1](states)
 
     def shapes(self, words: torch.Tensor) -> torch.Tensor:
         """How the words are written; in training now and then as if without capitals."""
         shapes = self.texts.shapes[words].float()
-        if not self.training:
+        if not self.training or self.texts.kind != "names":
             return shapes
         lower = shapes.clone()
         lower[..., LOWER] = shapes[..., LETTERS]
@@ -206,15 +220,28 @@ def fit_teacher(
     return teacher.eval()
 
 
-def fit_student(texts: Texts, rows: np.ndarray, goals: torch.Tensor, seconds: float) -> Student:
+def go_on(student: Student, path: Path) -> None:
+    """Give the student the weights of an earlier one."""
+    with np.load(path) as known, torch.no_grad():
+        for place, layer in enumerate(student.layers):
+            layer.weight.copy_(torch.from_numpy(known[f"layer{place}"].astype(np.float32).T))
+            layer.bias.copy_(torch.from_numpy(known[f"layer{place}_bias"].astype(np.float32)))
+
+
+def fit_student(
+    student: Student, rows: np.ndarray, goals: torch.Tensor, options: argparse.Namespace
+) -> Student:
     torch.manual_seed(0)
-    draw = np.random.default_rng(1)
-    student = Student(texts).to(DEVICE).train()
-    optimiser = torch.optim.AdamW(student.parameters(), RATE, weight_decay=0.01)
+    draw, texts = np.random.default_rng(1), student.texts
+    student.train()
+    optimiser = torch.optim.AdamW(student.parameters(), options.rate, weight_decay=0.01)
+    share = 0.5 if options.teachers else 1.0  # of what the labels say
     start, step, plan = time.time(), 0, []
-    while (progress := (time.time() - start) / seconds) < 1:
-        plan = plan or texts.plan(rows, draw, WORDS)
-        rate = RATE * min(1, (step + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * progress))
+    while (progress := (time.time() - start) / options.seconds) < 1:
+        plan = plan or texts.plan(rows, draw, options.words)
+        rate = (
+            options.rate * min(1, (step + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * progress))
+        )
         for group in optimiser.param_groups:
             group["lr"] = rate + 1e-6
         places = texts.places(plan.pop())
@@ -222,7 +249,7 @@ def fit_student(texts: Texts, rows: np.ndarray, goals: torch.Tensor, seconds: fl
         scores, tags = student(places)[places >= 0], texts.tags[words]
         answered = -(goals[words] * F.log_softmax(scores, 1)).sum(1)
         labelled = F.cross_entropy(scores, tags.clamp(min=0), reduction="none")
-        loss = torch.where(tags >= 0, 0.5 * answered + 0.5 * labelled, answered).mean()
+        loss = torch.where(tags >= 0, (1 - share) * answered + share * labelled, answered).mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -234,10 +261,10 @@ def fit_student(texts: Texts, rows: np.ndarray, goals: torch.Tensor, seconds: fl
 @torch.no_grad()
 def answer(network: nn.Module, texts: Texts) -> torch.Tensor:
     """The shares of the tags of every word."""
-    made = torch.zeros(len(texts.tags), TAGS, device=DEVICE)
+    made = torch.zeros(len(texts.tags), texts.classes, device=DEVICE)
     for rows in texts.plan(np.arange(len(texts.sizes)), np.random.default_rng(0), WORDS):
         places = texts.places(rows)
-        with torch.autocast(DEVICE, torch.bfloat16):
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE != "cpu"):
             scores = network(places)
         made[places[places >= 0]] = scores.float().softmax(-1)[places >= 0]
     return made
@@ -250,7 +277,8 @@ def read_spans(tags: np.ndarray) -> set[tuple[int, int, int]]:
         end = at + 1
         if tags[at]:
             kind = (tags[at] - 1) // 2
-            while end < len(tags) and tags[end] == 2 * kind + 2:
+            further = 2 * kind + 2 if tags.max() > 1 else 1
+            while end < len(tags) and tags[end] == further:
                 end += 1
             found.add((at, end, int(kind)))
         at = end
@@ -273,22 +301,31 @@ def measure(shares: torch.Tensor, texts: Texts, rows: np.ndarray, title: str) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("kind", choices=sorted(WIDTHS))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("names-2.npz"))
+    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--check", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=170)
+    parser.add_argument("--teachers", type=int, default=3, help="0: learn from the labels alone")
+    parser.add_argument("--first", type=Path, help="go on with the weights of this student")
+    parser.add_argument("--rate", type=float, default=RATE)
+    parser.add_argument("--words", type=int, default=WORDS, help="in a batch")
     options = parser.parse_args()
-    texts = Texts(options.folder / "names.npz")
+    texts = Texts(options.folder / f"{options.kind}.npz")
     back = texts.kept_back(options.check)
     written = np.flatnonzero(back & (texts.sources < MADE))
-    weights = read_teacher(options.folder / "mpnet.npz")
+    weights = read_teacher(options.folder / "mpnet.npz") if options.teachers else {}
     labelled = np.flatnonzero(~back & (texts.sources < UNLABELLED))
-    goals = torch.zeros(len(texts.tags), TAGS, device=DEVICE)
-    for seed in T_SEEDS:
-        goals += answer(fit_teacher(weights, texts, labelled, seed), texts) / len(T_SEEDS)
+    goals = torch.zeros(len(texts.tags), texts.classes, device=DEVICE)
+    for seed in range(options.teachers):
+        goals += answer(fit_teacher(weights, texts, labelled, seed), texts) / options.teachers
         print(f"teacher {seed}", flush=True)
-    student = fit_student(texts, np.flatnonzero(~back), goals, options.seconds)
-    if options.check:
+    taught = ~back & ((texts.sources < UNLABELLED) | (options.teachers > 0))
+    student = Student(texts).to(DEVICE)
+    if options.first:
+        go_on(student, options.first)
+    student = fit_student(student, np.flatnonzero(taught), goals, options)
+    if options.check and options.teachers:
         measure(goals, texts, written, "teachers")
         measure(answer(student, texts), texts, written, "student")
     arrays = {}
