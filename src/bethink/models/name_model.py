@@ -157,7 +157,7 @@ def word_shapes(text: str, spans: list[tuple[int, int]]) -> Matrix:
     return np.array(rows, dtype=np.float32)
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=4_096)
 def _word_shape(word: str) -> tuple[bool, ...]:
     """Return how a word is written; words come again and again."""
     letters = any(map(str.isalpha, word))
