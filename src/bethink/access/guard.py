@@ -12,11 +12,10 @@ import logging
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Any, TypedDict, Unpack
 from urllib.parse import urlsplit
@@ -313,7 +312,7 @@ class Guard:
         if refusal is not None:
             await _refuse(refusal, scope, receive, send)
             return
-        attach_principal(scope, principal, partial(self._find_principal, scope))
+        attach_principal(scope, principal, self._find_principal)
         await self._read_body_and_forward(scope, receive, send, principal, caller)
 
     def _check_head(self, scope: Scope) -> Refusal | None:
@@ -373,7 +372,7 @@ class Guard:
         """
         return scope["path"] in self._config.public_paths and not principal.key
 
-    async def _find_principal(self, scope: Scope) -> Principal | None:
+    async def _find_principal(self, scope: Mapping[str, Any]) -> Principal | None:
         """Return the principal of a request; None if its credentials are not valid here."""
         headers: Headers = scope["headers"]
         credentials = [value for name, value in headers if name == b"authorization"]

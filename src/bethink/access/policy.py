@@ -59,7 +59,9 @@ LOOPBACK = Principal("loopback", Right.WRITE)  # a local program without a token
 ANONYMOUS = Principal("nobody", Right.ANYONE)
 
 
-Again = Callable[[], Awaitable[Principal | None]]  # authenticates a request's caller once more
+# Authenticates the caller of a request once more. It does not hold the scope that holds it: a
+# circle waits for the garbage collector, and every request would leave one.
+Again = Callable[[Mapping[str, Any]], Awaitable[Principal | None]]
 
 
 def attach_principal(
@@ -73,7 +75,7 @@ def attach_principal(
 async def principal_now(scope: Mapping[str, Any]) -> Principal:
     """Authenticate the caller of a long request again; ANONYMOUS if it lost its credentials."""
     again: Again | None = scope.get(_AGAIN_KEY)
-    found = await again() if again else None
+    found = await again(scope) if again else None
     return found if found and found.key == principal_of(scope).key else ANONYMOUS
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from threading import Lock
 from typing import Any
@@ -48,6 +49,7 @@ def _keep_freed_memory() -> None:
         _c_function("mallopt")(option, bytes_)
 
 
+@cache
 def _c_function(name: str) -> Callable[..., object]:
     import ctypes  # which NumPy needs as well
 

@@ -62,7 +62,7 @@ def parse_rules(lines: str) -> dict[str, str]:
     return {name: rule.replace(" ", "/") for name, rule in parse_mapping(lines, "|").items()}
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4_096)
 def is_ordinary(word: str) -> bool:
     """Whether a word is written in lower case where it is no name: "Wow", but not "Redis"."""
     lower, table = word.lower().replace("’", "'"), _ordinary_words()

@@ -92,7 +92,7 @@ def word_shapes(text: str, spans: list[tuple[int, int]]) -> Matrix:
     return join_shapes(rows, len(spans))
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=4_096)
 def _word_shape(word: str) -> bytes:
     """Return how a word is written; words come again and again."""
     letters = any(map(str.isalpha, word))

@@ -120,7 +120,7 @@ def extra_index_words(text: str) -> str:
 _MAX_KNOWN_LENGTH = 40  # longer words are rarely the same again
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4_096)
 def _forms_of_word(word: str) -> tuple[str, ...]:
     return () if _is_plain_word(_trim(word)) else tuple(_extra_forms(word))
 
