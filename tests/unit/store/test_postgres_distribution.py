@@ -102,6 +102,17 @@ def test_without_the_extension_the_sql_is_said() -> None:
 
 
 @on_one_server
+def test_a_server_that_cannot_move_shards_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL 15 would try for ever: the reason is said, and what to do."""
+    with server.connect(initialised_url()) as connection:
+        distribution.require_bypass(connection)
+        monkeypatch.setattr(distribution, "_MIN_MOVING", connection.info.server_version + 1)
+        with pytest.raises(StoreError, match="never end moving a shard while") as held:
+            distribution.require_bypass(connection)
+    assert "upgrade the servers to PostgreSQL 16" in str(held.value.remedy)
+
+
+@on_one_server
 def test_status_of_one_server() -> None:
     """It is not distributed, and no server is away."""
     found = prepare_server(initialised_url(), "status")

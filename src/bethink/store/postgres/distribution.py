@@ -248,8 +248,10 @@ def require_nodes(connection: Connection) -> None:
         role = serving_role(connection)
         raise StoreError(
             f"the coordinator cannot connect to {', '.join(away)} as {role}",
-            remedy=f"allow {role} in pg_hba.conf there, with its password in the"
-            " coordinator's .pgpass or pg_dist_authinfo",
+            # A role that is older than the extension is not known to the others.
+            remedy="there, as a superuser: SET citus.enable_ddl_propagation = off;"
+            f" CREATE ROLE {role} LOGIN; or ALTER ROLE {role} LOGIN; and allow it in pg_hba.conf,"
+            " with its password in the coordinator's .pgpass or pg_dist_authinfo",
         )
 
 
