@@ -66,6 +66,12 @@ def _find_names(text: str) -> Sequence[FoundName]:
     return name_model.find(text)
 
 
+def _find_secrets(text: str) -> Sequence[tuple[int, int]]:
+    from bethink.models.secret_model import secret_model  # start-up time: NumPy
+
+    return secret_model.find(text)
+
+
 def _leaving_limit(live: int, share: float | None) -> int:
     """Return how many of ``live`` memories may leave recall in one run."""
     if share is not None:
@@ -457,7 +463,8 @@ class Session:
         actor, now = self.settings.actor, self.clock()
         return WriteContext(
             self.store, self.embedder, now, actor, make_id, relating=relating, room=self.room,
-            judge=_judge_pairs if self.judging else None, find_names=_find_names,
+            judge=_judge_pairs if self.judging else None,
+            find_names=_find_names, find_secrets=_find_secrets,
             personal_numbers=self.settings.personal_numbers,
             review=self.settings.review if review else None,
         )  # fmt: skip

@@ -37,7 +37,7 @@ from bethink.model import (
 from bethink.model.anchor import MAX_ANCHORS, parse_anchor
 from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.model.item import user_of
-from bethink.ports import Embedder, Embedding, FindNames, JudgePairs, Store
+from bethink.ports import Embedder, Embedding, FindNames, FindSecrets, JudgePairs, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class WriteContext:
     those of drafts that need no model, by the draft's id. ``read`` are memories as they were
     read just now, so that what a draft derives from is not read again. ``judge`` says what a
     newer memory does to an older one, ``find_names`` what a text names; without it only the form
-    of words tells names. ``personal_numbers`` is the setting of that name.
+    of words tells names. ``find_secrets`` finds secrets of a text besides those that rules find.
+    ``personal_numbers`` is the setting of that name.
     ``review`` says by source class what becomes of a draft: accept, worth or wait. ``room`` is
     held while so many new memories are stored; it raises Refused where they are too many.
     """
@@ -65,6 +66,7 @@ class WriteContext:
     read: Mapping[str, Item] | None = None
     judge: JudgePairs | None = None
     find_names: FindNames | None = None
+    find_secrets: FindSecrets | None = None
     personal_numbers: str = "captured"
     review: Mapping[str, str] | None = None
     room: Callable[[int], AbstractContextManager[object]] = nullcontext
@@ -348,7 +350,7 @@ def prepare(draft: Draft, ctx: WriteContext) -> PreparedDraft:
         refuse_secret("the id", str(draft.id))
     captured = ctx.personal_numbers == "captured" and draft.level == "raw"
     personal = captured or ctx.personal_numbers == "all"
-    draft, redacted = redact_draft(admit(draft, ctx.now), personal=personal)
+    draft, redacted = redact_draft(admit(draft, ctx.now), personal=personal, find=ctx.find_secrets)
     refuse_pasted(draft)
     folded = fold(draft.text)
     return PreparedDraft(

@@ -21,6 +21,7 @@ from bethink.ingest.secret_kinds import SECRET_KINDS
 from bethink.ingest.secret_values import trim_value
 from bethink.model import Draft
 from bethink.model.fields import GIVEN_FIELDS, field_names
+from bethink.ports import FindSecrets
 
 # Kinds without a keyword, and what at least one of them needs.
 _CARD_KINDS = tuple(
@@ -51,23 +52,32 @@ class Redacted(NamedTuple):
     kinds: tuple[str, ...] = ()
 
 
-def redact(text: str, *, personal: bool = False, named: bool = False) -> Redacted:
+def redact(
+    text: str, *, personal: bool = False, named: bool = False, find: FindSecrets | None = None
+) -> Redacted:
     """Replace each secret with ``[redacted:kind]``; leave the rest unchanged.
 
     ``personal`` also replaces the numbers of persons and their accounts. With ``named`` nothing
-    is replaced for its shape alone, which an identifier may have as well.
+    is replaced for its shape alone, which an identifier may have as well. ``find`` finds more
+    secrets than the rules do.
     """
     candidates = _candidate_kinds(text)
     if personal and _PERSONAL.search(text):
         candidates += _PERSONAL_KINDS
     if named:
         candidates = [i for i in candidates if i not in _TOKEN_KINDS]
-    if not candidates:
+    found = find(text) if find else ()
+    if not candidates and not found:
         return Redacted(text)
     raw = text.encode()
     claimed: list[tuple[int, int, str]] = []
     for i in candidates:
         _claim_matches(i, raw, claimed)
+    for begin, end in found:
+        start = len(text[:begin].encode())
+        stop = start + len(text[begin:end].encode())
+        if (position := _free_position(claimed, start, stop)) is not None:
+            claimed.insert(position, (start, stop, "secret"))
     if not claimed:
         return Redacted(text)
     parts, at = [], 0
@@ -207,20 +217,24 @@ _TEXT_FIELDS = tuple(n for n in field_names(GIVEN_FIELDS, "text", "word") if n !
 _LIST_FIELDS = field_names(GIVEN_FIELDS, "words")
 
 
-def redact_draft(draft: Draft, *, personal: bool = False) -> tuple[Draft, tuple[str, ...]]:
+def redact_draft(
+    draft: Draft, *, personal: bool = False, find: FindSecrets | None = None
+) -> tuple[Draft, tuple[str, ...]]:
     """Redact all text fields of a draft; return the draft and the kinds found.
 
-    A key with a secret becomes its hash, which recognises a repetition as well.
+    A key with a secret becomes its hash, which recognises a repetition as well. Only the text
+    itself is read by ``find``: other fields hold names and numbers without a sentence.
     """
     kinds: dict[str, None] = {}
 
-    def clean(text: str, *, named: bool = False) -> str:
-        cleaned = redact(text, personal=personal, named=named)
+    def clean(text: str, *, named: bool = False, find: FindSecrets | None = None) -> str:
+        cleaned = redact(text, personal=personal, named=named, find=find)
         kinds.update(dict.fromkeys(cleaned.kinds))
         return cleaned.text
 
-    values = ((name, getattr(draft, name)) for name in _TEXT_FIELDS)
+    values = ((name, getattr(draft, name)) for name in _TEXT_FIELDS if name != "text")
     changes: Json = {name: clean(value) for name, value in values if value}
+    changes["text"] = clean(draft.text, find=find)
     if draft.session:
         changes["session"] = clean(draft.session, named=True)
     if draft.key and clean(draft.key, named=True) != draft.key:

@@ -1,4 +1,4 @@
-"""Our own model of names: where a text has one, and of which kind; it sees three words around."""
+"""Our own model of names: where a text has one, and of which kind."""
 
 from __future__ import annotations
 

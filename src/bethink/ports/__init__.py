@@ -15,6 +15,7 @@ from bethink.ports.models import (
     Embedder,
     Embedding,
     FindNames,
+    FindSecrets,
     FoundName,
     JudgePairs,
     LanguageModel,

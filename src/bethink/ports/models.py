@@ -46,6 +46,8 @@ class FoundName(NamedTuple):
 
 # Finds the names of a text, in order.
 FindNames = Callable[[str], Sequence[FoundName]]
+# Finds where the secrets of a text begin and end, in order.
+FindSecrets = Callable[[str], Sequence[tuple[int, int]]]
 
 
 class Embedding(NamedTuple):
