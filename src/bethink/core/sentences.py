@@ -11,6 +11,14 @@ from bethink.core.words import UNSEGMENTED, fold
 
 # Each alternative begins with few characters: the search skips all others.
 _BREAK = lazy_pattern(r"[.!?…][\"')\]’”]*\s+|(?<!\s)\s*\n\s*|[。！？]\s*")
+# Between clauses; a comma or colon within a number is none. A clause that begins so asks.
+_CLAUSE = lazy_pattern(r"(?:[,;:](?!\d)|[，；：])\s*")
+_ASKS = lazy_pattern(
+    r"(?i)¿|(?:what|when|where|which|who|whose|why|how|is|are|was|were|am|do|does|did|can|could"
+    r"|should|shall|would|will|has|have|had|may|might|wie|wann|wo|welche\w*|wer|warum|ist|sind|hat"
+    r"|haben|kann\w*|könn\w*|soll\w*|gibt|que|quel\w*|quand|où|qui|pourquoi|comment|combien"
+    r"|est-ce)\b"
+)
 _ABBREVIATION_LIST = (
     "dr mr mrs ms prof st vs e.g i.e etc no fig approx inc ltd jr sr cf al dept est"
 )
@@ -34,10 +42,19 @@ def ends_in_question(text: str) -> bool:
 
 
 def without_questions(text: str) -> str:
-    """Return a text without its questions, which state nothing; empty if there is no more."""
+    """Return what a text states, also in a question before the clause that asks; or nothing."""
     if "?" not in text and "？" not in text:
         return text
-    return " ".join(part for part in sentences(text) if not ends_in_question(part))
+    return " ".join(filter(None, map(_stated, sentences(text))))
+
+
+def _stated(sentence: str) -> str:
+    if not ends_in_question(sentence):
+        return sentence
+    clauses = [0, *(mark.end() for mark in _CLAUSE.finditer(sentence))]
+    asking = next((at for at in clauses if _ASKS.match(sentence, at)), clauses[-1])
+    said = sentence[:asking].rstrip(" ,;:，；：")
+    return said if _is_informative(said) else ""
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:

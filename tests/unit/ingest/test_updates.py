@@ -262,7 +262,16 @@ def test_what_few_may_see_updates_nothing_that_more_may_see(
     assert (met(new), made(memory, old, new)) == ([], [])
 
 
-@each_row(("older", "newer"), [(OLD, f"{NEW}?"), (f"{OLD}?", NEW), (OLD, f"{NEW}? ")])
+@each_row(
+    ("older", "newer"),
+    [
+        (OLD, f"{NEW}?"),
+        (f"{OLD}?", NEW),
+        (OLD, f"{NEW}? "),
+        (OLD, f"Thanks, {NEW}?"),
+        (OLD, f"Is it so that {NEW}, or not?"),
+    ],
+)
 def test_a_question_updates_nothing(memory: Memory, judge: Judge, older: str, newer: str) -> None:
     """And nothing updates it: who asks states nothing."""
     old, new = memory.remember(older), after(memory, newer)
@@ -271,14 +280,22 @@ def test_a_question_updates_nothing(memory: Memory, judge: Judge, older: str, ne
     assert (met(new), made(memory, old, new)) == ([], [])
 
 
-@each_row(("older", "newer"), [(OLD, f"{NEW}\nIs that fine?"), (f"Well? {OLD}", f"Fine？ {NEW}")])
+@each_row(
+    ("older", "newer"),
+    [
+        (OLD, f"{NEW}\nIs that fine?"),
+        (f"Well? {OLD}", f"Fine？ {NEW}"),
+        (OLD, f"{NEW}, is that fine, or too much?"),
+        (f"{OLD}: what do you think?", NEW),
+    ],
+)
 def test_what_is_said_before_a_question_is_judged_without_it(
     memory: Memory, judge: Judge, older: str, newer: str
 ) -> None:
     old, new = memory.remember(older), after(memory, newer)
 
     assert judge.asked == [(OLD, NEW)]
-    marked = None if newer.endswith("?") else new.id
+    marked = None if newer.endswith("?") or older.endswith("?") else new.id
     assert shown(memory) == [(new.id, None), (old.id, marked)]
 
 
