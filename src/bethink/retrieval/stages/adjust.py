@@ -191,7 +191,7 @@ class SpeakerBoost:
 
     With ``every``, wherever it names them; with ``several``, only where it asks for more
     than one thing. Where it names nobody, "I" and "we" are the user of a chat, "you" the
-    assistant.
+    assistant; a summary is of what both said.
     """
 
     weight: float = 0.1
@@ -206,11 +206,9 @@ class SpeakerBoost:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         speakers = speakers_named(pool, ctx)[: None if self.every else 1]
-        if not speakers and (role := _chat_role(ctx.query.text)):
-            speakers = (role,)
-        if not speakers:
+        folded = {name.casefold() for name in speakers or (_chat_role(ctx.query.text),) if name}
+        if not folded:
             return pool
-        folded = {name.casefold() for name in speakers}
         return sort_by_score(
             cand.with_evidence(self.name, "add", self.weight, f"said by {cand.item.speaker}")
             if cand.item.speaker and cand.item.speaker.casefold() in folded
@@ -244,11 +242,11 @@ def names_of(speaker: str) -> set[str]:
 
 def _chat_role(question: str) -> str | None:
     """Return the chat role that a question without a name refers to."""
-    if _SECOND_PERSON.search(question):
-        return "assistant"
-    return "user" if _FIRST_PERSON.search(question) else None
+    roles = ((_SUMMARY, None), (_SECOND_PERSON, "assistant"), (_FIRST_PERSON, "user"))
+    return next((role for pattern, role in roles if pattern.search(question)), None)
 
 
+_SUMMARY = lazy_pattern(r"\b(?:summar|recap\b|overview|zusammenfass|résum)", re.IGNORECASE)
 _SECOND_PERSON = lazy_pattern(r"(?<!can )(?<!could )(?<!would )(?<!will )\byou\b", re.IGNORECASE)
 _FIRST_PERSON = lazy_pattern(r"\b(?:I|me|my|mine|we|our|us)\b")
 
@@ -293,8 +291,8 @@ class PeriodBoost:
 class LengthPenalty:
     """Penalise long memories, which are near by chance: − weight × ln(tokens / ``tokens``).
 
-    The best of many passages is nearer than the only one. Skipped without an embedder: word
-    scores already count the length.
+    The best of many passages is nearer than the only one. Skipped without an embedder, as word
+    scores already count the length, and for a summary, which is of what was told at length.
     """
 
     weight: float = 0.075
@@ -302,7 +300,9 @@ class LengthPenalty:
     name: str = "length"
 
     def skip(self, pool: Pool, ctx: Context) -> str:
-        return "word scores count the length" if ctx.embedder is None else ""
+        if ctx.embedder is None:
+            return "word scores count the length"
+        return "a summary is asked for" if _SUMMARY.search(ctx.query.text) else ""
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         def adjust(cand: Candidate) -> Candidate:
