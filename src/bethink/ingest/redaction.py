@@ -66,7 +66,7 @@ def redact(
         candidates += _PERSONAL_KINDS
     if named:
         candidates = [i for i in candidates if i not in _TOKEN_KINDS]
-    found = find(text) if find else ()
+    found = [one for one in (find(text) if find else ()) if candidates or _is_mixed(text, *one)]
     if not candidates and not found:
         return Redacted(text)
     raw = text.encode()
@@ -86,6 +86,12 @@ def redact(
         at = end
     kinds = tuple(dict.fromkeys(name for _, _, name in claimed))
     return Redacted(b"".join([*parts, raw[at:]]).decode(), kinds)
+
+
+def _is_mixed(text: str, begin: int, end: int) -> bool:
+    """Whether a part of a text has letters and digits, as few words and numbers have."""
+    part = text[begin:end]
+    return any(map(str.isalpha, part)) and any(map(str.isdigit, part))
 
 
 def _candidate_kinds(text: str) -> list[int]:

@@ -21,14 +21,16 @@ from bethink.models.word_tagger import Spans, WordTagger, join_shapes
 
 SECRET_WEIGHTS = "secrets-1.npz"  # noqa: S105 - a file name
 DISTANCES = (1, 2, 4, 8, 1)
-# A secret has a word of the first share and goes on over words of the second; of ordinary words
+# A secret has a word of the first share and goes on over words of the second; of letters
 # and years alone it is one only from the third.
-SURE, RATHER, CERTAIN = 0.5, 0.3, 0.9
+SURE, RATHER, CERTAIN = 0.6, 0.3, 0.95
 # In longer texts more words look like one by chance: there the first share is higher.
 SHORT = 40  # words and signs
 _WORD = lazy_pattern(r"[^\W_]\w*|([^\w\s]|_)\1*")
 _CHUNK = lazy_pattern(r"\S+")
 _HEX = lazy_pattern(r"[0-9a-fA-F]+")
+# What a machine made, hashes and ids with it: of these the rules know more.
+_MADE = lazy_pattern(r"[A-Za-z0-9]{16}|^(?=.*[a-f])(?=.*[0-9])[0-9a-f]{7,}$")
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
 _RUN = lazy_pattern(r"[^\W\dA-Z_]+|[A-Z]+|\d+|_+")
 _SIGNS = "=:;,.!?\"'`()[]{}<>|/\\@#$%&*+-_~^"
@@ -60,14 +62,17 @@ def read_secrets(text: str, spans: Spans, shares: list[float]) -> Iterator[tuple
         while last < len(spans) and shares[last] >= RATHER:
             last += 1
         share = max(shares[first:last], default=0.0)
-        words = (text[begin:end] for begin, end in spans[first:last])
-        if share >= sure and (share >= CERTAIN or not all(map(_is_plain, words))):
+        if share >= sure and not _is_harmless(text, spans[first:last], share):
             yield spans[first][0], spans[last - 1][1]
         first = last + 1
 
 
-def _is_plain(word: str) -> bool:
-    return is_ordinary(word) or _YEAR.fullmatch(word) is not None or not word[0].isalnum()
+def _is_harmless(text: str, spans: Spans, share: float) -> bool:
+    """Whether the words are plain ones and not certain, or something that a machine made."""
+    words = [text[begin:end] for begin, end in spans]
+    plain = (one.isalpha() or _YEAR.fullmatch(one) or not one[0].isalnum() for one in words)
+    made = _MADE.search(text[spans[0][0] : spans[-1][1]]) is not None
+    return made or (share < CERTAIN and all(plain))
 
 
 def split_words(text: str) -> list[tuple[int, int]]:

@@ -96,5 +96,5 @@ def test_a_batch_mentions_what_its_memories_would_one_by_one(memory: Memory) -> 
 
     assert batch == single
     assert "project:kestrel" in batch[1]
-    assert "tool:tempo" not in batch[5]
-    assert "tool:tempo" in batch[6]
+    assert "project:tempo" not in batch[5]
+    assert "project:tempo" in batch[6]

@@ -16,7 +16,7 @@ from bethink.testing import FixedClock, ScriptedModel
 from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-TEXT = "everybody agrees that harbour control sits in Skagen, says marit"
+TEXT = "everybody agrees that harbour control sits in Skagen, says granny"
 
 
 def answer(**parts: Any) -> dict[str, Any]:
@@ -29,11 +29,11 @@ def fact(subject: str, attribute: str, value: str, confidence: float = 0.9) -> d
 
 
 GOOD = answer(
-    entities=[{"name": "Skagen", "kind": "other"}, {"name": "marit", "kind": "person"}],
+    entities=[{"name": "Skagen", "kind": "other"}, {"name": "granny", "kind": "person"}],
     facts=[fact("harbour control", "location", "Skagen")],
     relations=[
-        {"source": "marit", "type": "works_on", "target": "Skagen", "confidence": 0.8},
-        {"source": "marit", "type": "owns", "target": "Berlin", "confidence": 0.9},
+        {"source": "granny", "type": "works_on", "target": "Skagen", "confidence": 0.8},
+        {"source": "granny", "type": "owns", "target": "Berlin", "confidence": 0.9},
     ],
 )
 
@@ -63,16 +63,16 @@ def test_what_is_borne_out_becomes_entities_a_slot_and_edges(opened):
 
     (item,) = memory.extract(item_id)
 
-    assert {"person:marit", "place:skagen"} <= set(item.entities)
+    assert {"person:granny", "place:skagen"} <= set(item.entities)
     assert (item.subject, item.attribute) == ("harbour control", "location")
     assert item.metadata["fact"]["value"] == "skagen"
-    edges = memory.store.graph.links_of(["person:marit"], ["works_on"], incoming=False)
+    edges = memory.store.graph.links_of(["person:granny"], ["works_on"], incoming=False)
     assert [(e.dst.id, e.source, e.context, e.confidence) for e in edges] == [
         ("place:skagen", "model", item_id, 0.8)
     ]
     mentions = memory.store.graph.links_of([item_id], ["mentions"], incoming=False)
-    assert ("person:marit", "model") in {(link.dst.id, link.source) for link in mentions}
-    assert memory.store.graph.links_of(["person:marit"], ["owns"]) == []
+    assert ("person:granny", "model") in {(link.dst.id, link.source) for link in mentions}
+    assert memory.store.graph.links_of(["person:granny"], ["owns"]) == []
 
 
 @each_row(

@@ -22,7 +22,7 @@ from bethink.models.secret_model import SecretModel, secret_model
         ("school app: parent 7b, Turnbeutel3", "Turnbeutel3"),
         ("robot vacuum wifi: use the 2.4 GHz net, key staubfrei", "staubfrei"),
         ("Anmeldung am NAS mit timo und Fichtennadel_5", "Fichtennadel_5"),
-        ("保险箱是28-14-07", "28-14-07"),
+        ("保险箱密码是28-14-07", "28-14-07"),
     ],
 )
 def test_a_secret_without_a_label_is_found(text: str, secret: str) -> None:
