@@ -1,7 +1,7 @@
 """Our own model of secrets: which words of a text are passwords, keys or codes.
 
 It sees how each word is written and what stands around it, up to sixteen words away. So it finds
-what no label names, too: "the door downstairs takes 4406# since Monday".
+what no label names, too: "staging login: timo, then Fichtennadel_5".
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from bethink.models.word_tagger import Spans, WordTagger, join_shapes
 
 SECRET_WEIGHTS = "secrets-1.npz"  # noqa: S105 - a file name
 DISTANCES = (1, 2, 4, 8, 1)
-# A secret has a word of the first share and goes on over words of the second; of letters
-# and years alone it is one only from the third.
-SURE, RATHER, CERTAIN = 0.6, 0.3, 0.95
+# A secret has a word of the first share, and goes on over words of the second.
+SURE, RATHER = 0.9, 0.3
 # In longer texts more words look like one by chance: there the first share is higher.
 SHORT = 40  # words and signs
 _WORD = lazy_pattern(r"[^\W_]\w*|([^\w\s]|_)\1*")
@@ -62,17 +61,15 @@ def read_secrets(text: str, spans: Spans, shares: list[float]) -> Iterator[tuple
         while last < len(spans) and shares[last] >= RATHER:
             last += 1
         share = max(shares[first:last], default=0.0)
-        if share >= sure and not _is_harmless(text, spans[first:last], share):
+        if share >= sure and _is_chosen(text[spans[first][0] : spans[last - 1][1]]):
             yield spans[first][0], spans[last - 1][1]
         first = last + 1
 
 
-def _is_harmless(text: str, spans: Spans, share: float) -> bool:
-    """Whether the words are plain ones and not certain, or something that a machine made."""
-    words = [text[begin:end] for begin, end in spans]
-    plain = (one.isalpha() or _YEAR.fullmatch(one) or not one[0].isalnum() for one in words)
-    made = _MADE.search(text[spans[0][0] : spans[-1][1]]) is not None
-    return made or (share < CERTAIN and all(plain))
+def _is_chosen(part: str) -> bool:
+    """Whether letters and digits are mixed, as few words and numbers are, and by no machine."""
+    mixed = any(map(str.isalpha, part)) and any(map(str.isdigit, part))
+    return mixed and _MADE.search(part) is None
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
