@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from bethink.ingest.content_checks import content_flags
-from bethink.ingest.worth import FEATURES, form_of, judge
+from bethink.ingest.inbox import FEATURES, form_of, judge
 from bethink.models.embed.encoder import EncoderEmbedder
 
 DATA = Path(__file__).parent / "data" / "capture"

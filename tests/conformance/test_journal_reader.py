@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bethink import Memory
-from bethink.access.journal_reader import JournalReader
+from bethink.access.webhooks import JournalReader
 from postgres_server import initialised_url
 
 

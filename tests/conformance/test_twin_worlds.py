@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from bethink import Memory
-from bethink.access.journal_reader import JournalReader, event_json
+from bethink.access.webhooks import JournalReader, event_json
 from bethink.config.settings import Settings
 from bethink.core import ids
 from bethink.errors import BethinkError, Refused

@@ -17,7 +17,7 @@ from bethink.errors import BethinkError, Conflict, NotFound, Refused
 from bethink.server.mcp.manifest import ServerManifest, render_prompt, system_manifest
 from bethink.server.systems import SYSTEMS
 from bethink.server.systems.declarations import load_system, make_tool
-from bethink.server.systems.shapes import shape
+from bethink.server.systems.operations import shape
 from bethink.server.tools import find_tool
 from bethink.server.tools.calls import ToolExecutor
 from bethink.server.tools.tool import Call, Reply, validate_arguments

@@ -18,9 +18,15 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from bethink.access.journal_reader import PAGE, JournalReader, event_json
 from bethink.access.policy import Principal, Right, permits, principal_now, principal_of
-from bethink.access.webhooks import Webhook, WebhookStore, post_message
+from bethink.access.webhooks import (
+    PAGE,
+    JournalReader,
+    Webhook,
+    WebhookStore,
+    event_json,
+    post_message,
+)
 from bethink.core.json_values import Json
 from bethink.core.sparse_log import SparseLog
 from bethink.errors import BethinkError, StoreBusy

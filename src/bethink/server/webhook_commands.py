@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bethink.access.journal_reader import JournalReader
-from bethink.access.webhooks import Webhook, WebhookStore
+from bethink.access.webhooks import JournalReader, Webhook, WebhookStore
 from bethink.cli.app import App
 from bethink.cli.options import group, option
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow

@@ -1,4 +1,4 @@
-"""The worker: a pool of open memories, and the loop that answers requests."""
+"""The worker: its jobs, a pool of open memories, and the loop that answers requests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import socket
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from threading import Lock, Thread
@@ -24,15 +24,15 @@ from bethink.config.spaces import resolve_space
 from bethink.core.blas import share_memory_between_threads
 from bethink.core.json_values import Json, iso
 from bethink.core.lazy import BackgroundCall
-from bethink.core.registry import name_failure, without_own_classes
+from bethink.core.registry import import_object, name_failure, without_own_classes
 from bethink.core.sparse_log import SparseLog
-from bethink.errors import BethinkError, Refused, StoreBusy
+from bethink.errors import BethinkError, MissingExtra, ModelError, Refused, StoreBusy
 from bethink.models import open_embedder
+from bethink.models.rerank import reranker_provider
 from bethink.version import __version__
 from bethink.worker import environment_hash
 from bethink.worker.client import OTHER_ENVIRONMENT
 from bethink.worker.files import LogFile, WorkerPaths
-from bethink.worker.operations import JOBS, Job
 from bethink.worker.settings_json import settings_from_json
 from bethink.worker.spool import JobOutcome, QueuedJob, Spool, SpoolWorker
 from bethink.worker.transport import (
@@ -48,6 +48,87 @@ from bethink.worker.transport import (
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
     from bethink.memory import Memory
+
+
+Job = Callable[["Memory", Json], Json | str]  # what it returns is JSON
+_MAINTENANCE_STEPS = 20  # steps of one background maintenance run
+
+
+def _query_job(kind: str, memory: Memory, payload: Json) -> Json:
+    """Answer a question of the command line, a layer above."""
+    named = payload["query"]["options"].get("reranker", "")
+    provider = reranker_provider(named)
+    is_set = named == memory.settings.reranker  # then the environments were compared
+    if provider is not None and provider.env_prefixes and not is_set:
+        raise Refused("this reranker needs the caller's environment")
+    answer: Json = import_object("bethink.cli.queries:answer_for_caller")(memory, kind, payload)
+    return answer
+
+
+def _job_of(place: str) -> Job:
+    """Return a job that is imported when it is run: most workers do few kinds."""
+
+    def run(memory: Memory, payload: Json) -> Json | str:
+        answer: Json | str = import_object(place)(memory, payload)
+        return answer
+
+    return run
+
+
+def _capture_job(memory: Memory, payload: Json) -> Json:
+    from bethink.agents.capture import capture  # only used by hooks
+
+    path, session, host = (payload[name] for name in ("transcript", "session", "host"))
+    return capture(memory, Path(path), session=session, host=host)._asdict()
+
+
+def _edits_job(memory: Memory, payload: Json) -> Json:
+    from bethink.agents.capture import capture_edits  # only used by hooks
+
+    path = Path(payload["transcript"])
+    return {"edits": capture_edits(memory, path, session=payload["session"])}
+
+
+def _warm_up_job(memory: Memory, _: Json) -> Json:
+    """Load the models, so that the next request need not wait for them."""
+    try:
+        if memory.embedder is not None:
+            memory.embedder.embed_query("ready")
+        if memory.reranker is not None:
+            memory.reranker("ready", ["ready"])
+    except (ModelError, MissingExtra) as error:
+        return {"loaded": False, "message": error.message}
+    return {"loaded": True}
+
+
+def _maintenance_job(memory: Memory, _: Json) -> Json:
+    report = memory.maintain_due(most_steps=_MAINTENANCE_STEPS)
+    return {"run": report.run if report is not None else None}
+
+
+def _sync_job(memory: Memory, _: Json) -> Json:
+    """Sync with all targets of before, whatever one of them says."""
+    failed = {}
+    for one in memory.sync_status()["targets"]:
+        try:
+            memory.sync_with(one["target"])
+        except BethinkError as error:
+            failed[one["target"]] = error.message
+    return {"failed": failed}
+
+
+JOBS: Mapping[str, Job] = {
+    **{kind: partial(_query_job, kind) for kind in ("recall", "why-not", "compare")},
+    "tool": _job_of("bethink.server.mcp.worker_calls:call_for_server"),
+    "prompt": _job_of("bethink.agents.prompt:prompt_context"),
+    "brief": _job_of("bethink.agents.briefing:briefing"),
+    "unasked": _job_of("bethink.agents.unasked:unasked_note"),
+    "capture": _capture_job,
+    "edits": _edits_job,
+    "warm": _warm_up_job,
+    "maintain": _maintenance_job,
+    "sync": _sync_job,
+}
 
 
 MAX_OPEN_MEMORIES = 4

@@ -612,7 +612,7 @@ def test_a_text_whose_id_was_never_written_is_not_stored_twice(
     path = room.folder / TOPIC
     path.write_text(path.read_text() + "- Ask Ana\n")
     with monkeypatch.context() as patch:
-        patch.setattr("bethink.folders.writing.replace_unchanged", _crash)
+        patch.setattr("bethink.folders.sync.replace_unchanged", _crash)
         with pytest.raises(KeyboardInterrupt):
             room.sync()
 

@@ -16,8 +16,7 @@ from bethink import Memory
 from bethink.config.settings import USER_ONLY_SETTINGS, Settings
 from bethink.errors import Refused
 from bethink.ingest import redaction as redacting
-from bethink.ingest.redaction import redact, redact_draft, redact_json
-from bethink.ingest.secret_kinds import SECRET_KINDS, SecretKind
+from bethink.ingest.redaction import SECRET_KINDS, SecretKind, redact, redact_draft, redact_json
 from bethink.ingest.secret_values import entropy, is_url_password
 from bethink.model import Draft
 from bethink.render.wire import dumps

@@ -13,6 +13,7 @@ from bethink.model import replay
 from bethink.ports import Embedder, Prompt
 from bethink.render.wire import recall_json
 from bethink.retrieval.deep import DeepSettings
+from bethink.retrieval.deep.engine import Verdict, covering_hits, judge_by_rules
 from bethink.retrieval.deep.expansion import (
     Expansion,
     ExpansionRetriever,
@@ -20,7 +21,6 @@ from bethink.retrieval.deep.expansion import (
     expansion_retrievers,
     remove_names,
 )
-from bethink.retrieval.deep.sufficiency import Verdict, covering_hits, judge_by_rules
 from bethink.retrieval.profile import load_profile
 from bethink.retrieval.query_analysis import (
     expects_several_answers,

@@ -18,7 +18,7 @@ from bethink.ports import Budget as LlmBudget
 from bethink.ports import Embedder
 from bethink.render.wire import recall_json
 from bethink.retrieval.context import Context
-from bethink.retrieval.deep.sufficiency import judge_by_model
+from bethink.retrieval.deep.engine import judge_by_model
 from bethink.retrieval.stages.assemble import token_cost
 from bethink.retrieval.stages.gate import Threshold
 from bethink.server.tools.catalog import RECALL

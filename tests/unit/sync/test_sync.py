@@ -24,7 +24,7 @@ from bethink.sync import folder as folder_module
 from bethink.sync import session
 from bethink.sync.peer import exchange
 from bethink.sync.session import SyncReport
-from bethink.worker.operations import JOBS
+from bethink.worker.server import JOBS
 
 NOW = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)
 

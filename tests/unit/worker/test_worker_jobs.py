@@ -12,7 +12,7 @@ from bethink.cli.app import BadUse
 from bethink.config.settings import Settings
 from bethink.errors import NotFound, Refused
 from bethink.memory import Memory
-from bethink.worker.operations import JOBS
+from bethink.worker.server import JOBS
 from bethink.worker.spool import QUEUEABLE_JOBS
 from rows import each_row
 from sentence_transformers_stand_in import stand_in_library

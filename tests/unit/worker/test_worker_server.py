@@ -21,10 +21,10 @@ from bethink.core.json_values import Json
 from bethink.core.registry import import_own_class
 from bethink.errors import Refused, StoreBusy
 from bethink.version import __version__
-from bethink.worker import environment_hash, operations
+from bethink.worker import environment_hash
 from bethink.worker.client import OTHER_ENVIRONMENT, control_worker, request_worker
 from bethink.worker.files import MAX_LOG_BYTES, LogFile, WorkerPaths, make_private
-from bethink.worker.server import _MAX_CALLERS, WorkerServer
+from bethink.worker.server import _MAX_CALLERS, JOBS, WorkerServer
 from bethink.worker.settings_json import settings_to_json
 from bethink.worker.spool import QueuedJob, Spool
 from bethink.worker.transport import (
@@ -79,7 +79,7 @@ JOBS = {
     "large": lambda memory, payload: "x" * MAX_REPLY_BYTES,
     "maintain": lambda memory, payload: tidied.append(memory.store.space),
     "capture": lambda memory, payload: payload,
-    "recall": operations.JOBS["recall"],
+    "recall": JOBS["recall"],
 }
 
 

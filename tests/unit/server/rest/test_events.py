@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 from bethink import Memory
-from bethink.access.journal_reader import JournalReader
-from bethink.access.webhooks import WebhookStore
+from bethink.access.webhooks import JournalReader, WebhookStore
 from bethink.ports import Embedder
 from bethink.server import events
 from bethink.testing import FixedClock
