@@ -29,7 +29,7 @@ from typing import Any
 from bethink import Memory
 from bethink.core.characters import has_substance
 from bethink.core.speakers import with_speaker
-from bethink.eval.baselines import Baselines
+from bethink.eval.runner import Baselines
 from bethink.eval.case import neutral_id
 from bethink.eval.metrics import question_groups, score_results
 from bethink.eval.runner import Judged, pool_units

@@ -11,7 +11,7 @@ import pytest
 
 from bethink.model import Link, Node
 from bethink.ports import OpBatch, Store, SyncResult
-from bethink.store.sql.oplog import capture, shape
+from bethink.store.sql.oplog import capture, fold
 from bethink.store.sql.oplog.part import Applying
 from bethink.store.sqlite import SqliteStore
 from postgres_server import open_space
@@ -204,7 +204,7 @@ def test_what_was_held_is_taken_by_a_version_that_understands_it(
     one.items.end(["a"], how="forgotten", actor="tester", now=at(seconds=2))
     one.sync.capture(at(days=1))
     with monkeypatch.context() as patch:
-        patch.delitem(shape._SHAPES, "end")
+        patch.delitem(fold._SHAPES, "end")
         send(one, other)
         assert len(other.sync.held()) == 1
         assert other.items.get(["a"])["a"].live_to is None

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from bethink import Memory
 from bethink.access.guard import MAX_BODY_BYTES
 from bethink.server.rest.routes import TOOL_ROUTES, ToolRoute
-from bethink.server.tools.schema import record
+from bethink.server.tools.catalog import record
 from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from naughty import NAUGHTY

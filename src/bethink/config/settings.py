@@ -1,7 +1,9 @@
 """Settings: argument > environment > project file > user file > default.
 
 The table ``SETTINGS`` is complete: loading, validation, the ``config`` command and the
-documentation read it. Each value keeps its origin.
+documentation read it. Each value keeps its origin. A system's own names for settings are in
+``systems/NAME/aliases.toml`` and count only while its profile is in use: only then
+`bethink.config.aliases`, which reads them, is loaded.
 """
 
 from __future__ import annotations
@@ -10,11 +12,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from bethink.config.changes import Change
-from bethink.config.foreign import ForeignConfig
+from bethink.config.changes import SYSTEMS, Change, Source, aliases_file
 from bethink.config.paths import (
     CONFIG_VARIABLE,
     PROJECT_FOLDER,
@@ -35,6 +37,40 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import plugins
 from bethink.core.small_files import read_small_text
 from bethink.errors import BadSetting
+
+
+@cache
+def foreign_variables() -> frozenset[str]:
+    """The variables of all systems: read from one list, not from each system's file."""
+    return frozenset((SYSTEMS / "variables.txt").read_text(encoding="utf-8").split())
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignConfig:
+    """Where foreign names are looked up: the variables that are set, the home, the project."""
+
+    variables: Mapping[str, str]
+    home: Path | None = None
+    project: Path | None = None
+
+    @classmethod
+    def from_environment(
+        cls, env: Mapping[str, str], home: Path | None, project: Path | None
+    ) -> ForeignConfig:
+        """Build it from the variables of an environment that are known aliases."""
+        return cls(
+            {name: env[name] for name in foreign_variables() if env.get(name)}, home, project
+        )
+
+    def changes(self, profile: str) -> tuple[Change, ...]:
+        """All changes to a profile, and to settings while that profile is in use."""
+        if aliases_file(profile) is None:
+            return ()
+        from bethink.config.aliases import find_changes  # start-up time: for few profiles
+
+        folders: dict[Source, Path | None] = {"user file": self.home, "project file": self.project}
+        return find_changes(profile, self.variables, folders)
+
 
 ENV_PREFIX = "BETHINK_"
 SettingValue = str | int | Path | None  # a truth value is an int

@@ -12,8 +12,8 @@ from bethink.cli.output import Printer, bold, columns, dim, print_table
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
-from bethink.eval.baselines import BM25, COSINE, MEASURED_AGAINST, RRF
 from bethink.eval.metrics import ALL
+from bethink.eval.runner import BM25, COSINE, MEASURED_AGAINST, RRF
 
 _METRIC_TITLES = {"ndcg@10": "nDCG@10", "mrr": "MRR", "precision@5": "P@5", "precision@10": "P@10"}
 _WITH_INTERVAL = ("recall@10", "ndcg@10")

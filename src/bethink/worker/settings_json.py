@@ -10,10 +10,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bethink.config.foreign import ForeignConfig
 from bethink.config.settings import (
     SETTINGS,
     SETTINGS_BY_NAME,
+    ForeignConfig,
     Origin,
     Setting,
     Settings,

@@ -17,8 +17,7 @@ from bethink.config.aliases import (
     aliases_of,
     config_files_of,
 )
-from bethink.config.foreign import ForeignConfig, foreign_variables
-from bethink.config.settings import Settings, load_settings
+from bethink.config.settings import ForeignConfig, Settings, foreign_variables, load_settings
 from bethink.errors import BadSetting
 from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
 from rows import each_row

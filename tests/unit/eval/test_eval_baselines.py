@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bethink.eval.baselines import Baselines
+from bethink.eval.runner import Baselines
 from bethink.models import open_embedder
 
 TEXTS = {

@@ -22,7 +22,7 @@ from bethink.model.fields import (
 )
 from bethink.render.wire import item_json
 from bethink.server.tools.catalog import REMEMBER, UPDATE_MEMORY
-from bethink.store.sql.records import ITEM, ITEM_STATE
+from bethink.store.sql.export import ITEM, ITEM_STATE
 from bethink.store.sql.rows import CONTENT
 from bethink.store.sqlite import SqliteStore
 from records import item

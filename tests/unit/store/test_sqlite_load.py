@@ -15,8 +15,8 @@ import pytest
 from bethink.errors import Refused
 from bethink.model import Link, Node
 from bethink.ports import UsageDecay
+from bethink.store.sql.export import ITEM
 from bethink.store.sql.load import _LAYOUTS
-from bethink.store.sql.records import ITEM
 from bethink.store.sql.rows import CONTENT
 from bethink.store.sqlite import SqliteStore
 from records import NOW, at, mention, record, scope

@@ -16,8 +16,6 @@ from bethink.server.tools.catalog import (
     RECALL,
     REMEMBER,
     SKIP_FIRST,
-)
-from bethink.server.tools.schema import (
     arguments,
     described,
     entries,

@@ -11,7 +11,7 @@ from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.server.rest import operations
 from bethink.server.tools import catalog
-from bethink.server.tools.schema import described, nullable, record
+from bethink.server.tools.catalog import described, nullable, record
 from bethink.server.tools.tool import Tool
 from bethink.version import __version__
 

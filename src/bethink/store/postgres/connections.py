@@ -15,7 +15,6 @@ from psycopg import sql
 from bethink.errors import NotFound, StoreError
 from bethink.store.postgres.bindings import Lists
 from bethink.store.postgres.distribution import vacuum_shards
-from bethink.store.postgres.messages import Cursor, Sent, send
 from bethink.store.postgres.schema import SCHEMA, SPACE_SETTING
 from bethink.store.postgres.server import (
     LOCK_TIMEOUT_S,
@@ -27,7 +26,7 @@ from bethink.store.postgres.server import (
     is_distributed,
     translate_errors,
 )
-from bethink.store.postgres.session import Lasting, Session
+from bethink.store.postgres.session import Cursor, Lasting, Sent, Session, send
 from bethink.store.postgres.translate import NO_VIEW, View, parse
 from bethink.store.sql.ceiling import HIDDEN_TABLES, Hidden, KnownWords, find_hidden, views
 from bethink.store.sql.connection import (

@@ -22,10 +22,12 @@ from bethink.store.sql.activity import insert_edit
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
 from bethink.store.sql.connection import HIGHEST, Database, Row
 from bethink.store.sql.entities import update_entities
-from bethink.store.sql.export import DAMAGED, END, EXPORT_FORMAT, EXPORT_TYPES
-from bethink.store.sql.links import ADD_ALIAS, RENAME
-from bethink.store.sql.records import (
+from bethink.store.sql.export import (
+    DAMAGED,
+    END,
     EVENT,
+    EXPORT_FORMAT,
+    EXPORT_TYPES,
     ITEM,
     ITEM_STATE,
     SKETCH,
@@ -34,6 +36,7 @@ from bethink.store.sql.records import (
     Layout,
     column_of,
 )
+from bethink.store.sql.links import ADD_ALIAS, RENAME
 from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import CONTENT, ENTITIES_INDEX, NewRow, content_hash
 from bethink.store.sql.sql_functions import to_json_ids

@@ -13,8 +13,15 @@ from jsonschema import Draft202012Validator
 from bethink.errors import BadSetting, Refused
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.tools import TOOLS, select_tools
-from bethink.server.tools.catalog import DEFAULT_TOOLS
-from bethink.server.tools.schema import arguments, entries, flag, number, text, whole
+from bethink.server.tools.catalog import (
+    DEFAULT_TOOLS,
+    arguments,
+    entries,
+    flag,
+    number,
+    text,
+    whole,
+)
 from bethink.server.tools.tool import validate_arguments
 from rows import each_row
 

@@ -17,7 +17,7 @@ from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.mcp.requests import ERROR_KIND_KEY
 from bethink.server.tools import TOOLS
-from bethink.server.tools.schema import arguments, record
+from bethink.server.tools.catalog import arguments, record
 from bethink.server.tools.tool import Call, Reply, Tool
 from bethink.testing import FixedClock
 from cold_memories import add_cold, add_others, open_memory

@@ -19,6 +19,8 @@ from bethink.store.sql import history
 from bethink.store.sql.connection import HIGHEST, Database, select
 from bethink.store.sql.links import normalise_alias, read_entities
 from bethink.store.sql.oplog.fold import (
+    DEFAULTS,
+    EDGE,
     Folded,
     FoldedRow,
     LinkKey,
@@ -30,7 +32,6 @@ from bethink.store.sql.oplog.fold import (
     resolve_merges,
     sum_uses,
 )
-from bethink.store.sql.oplog.shape import DEFAULTS, EDGE
 from bethink.store.sql.oplog.state import TEXT_FIELDS, State, entities_of, read_edges, read_states
 from bethink.store.sql.sql_functions import to_json_ids
 

@@ -42,17 +42,19 @@ from bethink.store.sql.oplog.capture import (
     write_sync,
 )
 from bethink.store.sql.oplog.fold import (
+    EDGE,
+    MERGED,
     WITHDRAWN,
     Folded,
     FoldedRow,
     LinkKey,
     fold,
     level_of,
+    parse_op,
     resolve_edges,
     resolve_merges,
     sum_uses,
 )
-from bethink.store.sql.oplog.shape import EDGE, MERGED, parse_op
 from bethink.store.sql.oplog.state import State, add_link, entities_of, read_edges, read_states
 from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import CONTENT, NewRow, content_hash

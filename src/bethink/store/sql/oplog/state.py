@@ -9,8 +9,7 @@ from typing import Any
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.store.sql.connection import Database, select
-from bethink.store.sql.oplog.fold import FoldedRow, LinkKey
-from bethink.store.sql.oplog.shape import MERGED, OWN_FIELDS
+from bethink.store.sql.oplog.fold import MERGED, OWN_FIELDS, FoldedRow, LinkKey
 from bethink.store.sql.sql_functions import to_json_ids
 
 # What follows from a text: who changes the text changes all of it.
