@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Self
 
 from bethink.api.browse import BrowseMethods, ThreadMethods
 from bethink.api.files import FileMethods
-from bethink.api.inbox import InboxMethods
 from bethink.api.links import LinkMethods
 from bethink.api.maintenance import MaintenanceMethods, UpkeepMethods
 from bethink.api.questions import QuestionMethods
 from bethink.api.recall import RecallMethods
 from bethink.api.session import Session, open_llm, open_shelf, open_store, resolve_reranker, utc_now
 from bethink.api.sync import SyncMethods
-from bethink.api.write import WriteMethods
+from bethink.api.write import InboxMethods, WriteMethods
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.registry import import_object

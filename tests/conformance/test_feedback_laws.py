@@ -12,7 +12,7 @@ import pytest
 from bethink import Memory
 from bethink.agents.helped import helped
 from bethink.agents.session import session_state
-from bethink.api.votes import read_votes
+from bethink.api.recall import read_votes
 from bethink.config.settings import Settings
 from bethink.model import Recall
 from bethink.model.evidence import replay

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from bethink.core.characters import strip_hidden
 from bethink.ports import Prompt
-from bethink.prompts import Passage, fill_prompt
-from bethink.prompts.template import fence_code, first_unused_code
+from bethink.prompts import Passage, fence_code, fill_prompt, first_unused_code
 from naughty import NAUGHTY
 from rows import each_row
 from thorough import examples

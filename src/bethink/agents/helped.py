@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.agents.session import session_state, sessions_folder
-from bethink.api.votes import keep_votes
+from bethink.api.recall import keep_votes
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 

@@ -1,23 +1,29 @@
-"""Recall, explain and compare answers."""
+"""Recall, explain and compare answers, with the votes on memories that hooks gave."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
 from threading import Semaphore
 from typing import TYPE_CHECKING, Unpack, cast
 
 from bethink.api.session import SessionMethods, cache_key, resolve_reranker
-from bethink.api.votes import read_votes
+from bethink.config.settings import Settings
+from bethink.config.spaces import data_dir
 from bethink.core.arguments import check_argument
+from bethink.core.atomic_write import atomic_replace
 from bethink.core.dataclass import field_types, replace
 from bethink.core.json_values import Json, format_moment
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
+from bethink.lang.dates import DAY_S
 from bethink.model import ELSEWHERE, Filters, Item, Recall
 from bethink.ports import LanguageModel, Reranker, is_remote, is_slow
-from bethink.retrieval.context import Boost, Context
+from bethink.retrieval.context import Boost, Context, Votes
 from bethink.retrieval.explain import (
     Change,
     WhyNot,
@@ -45,6 +51,7 @@ from bethink.retrieval.query_builder import (
 
 if TYPE_CHECKING:
     from bethink.api.options import FilterOptions, RecallOptions
+
 
 _MAX_AT_ONCE, _MAX_WAIT_S = 2, 1.0
 _TURNS = Semaphore(_MAX_AT_ONCE)  # of recalls that only compute
@@ -383,3 +390,45 @@ class RecallMethods(SessionMethods):
             query, self.store, self.embedder, notes=self.notes, project=settings.project,
             votes=read_votes(settings, self.store.space),
         )  # fmt: skip
+
+
+_KEPT_S = 365 * DAY_S  # six half-lives
+
+
+def read_votes(settings: Settings, space: str) -> Votes:
+    """Return the votes on the memories of a space; none where the setting is off."""
+    with suppress(OSError):
+        if settings.feedback:
+            path = _path(settings, space)
+            return _read(path, path.stat().st_mtime_ns)
+    return {}
+
+
+def keep_votes(
+    settings: Settings, space: str, session: str, given: Mapping[str, float], now: float
+) -> None:
+    """Add the votes of a session, or change them; votes of long ago are dropped."""
+    path = _path(settings, space)
+    kept = {
+        item: {one: vote for one, vote in known.items() if now - vote[1] < _KEPT_S}
+        for item, known in _read.__wrapped__(path, 0).items()
+    }
+    for item, value in given.items():
+        votes = kept.setdefault(item, {})
+        votes[session] = (value, votes.get(session, (value, now))[1])
+    atomic_replace(path, json.dumps(kept).encode())
+
+
+def _path(settings: Settings, space: str) -> Path:
+    return data_dir(settings) / space / "votes.json"
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _version: int) -> Votes:
+    # A file that is missing or damaged holds no vote.
+    with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {
+            item: {one: (float(value), float(at)) for one, (value, at) in known.items()}
+            for item, known in json.loads(path.read_bytes()).items()
+        }
+    return {}

@@ -68,8 +68,7 @@ def _ask_worker(app: App, kind: str, request: QueryRequest, shown: Json) -> Json
     if not (starts or place.is_open):
         note("no worker is running")
         return None
-    from bethink.worker.client import request_worker
-    from bethink.worker.settings_json import resolve_reranker_folder
+    from bethink.worker.client import request_worker, resolve_reranker_folder
 
     settings = app.settings
     if reranker is not None:

@@ -41,7 +41,7 @@ def fence_quotes(
     if not quotes:
         return ""
     # start-up time: a recall in a terminal is not fenced
-    from bethink.prompts.template import fence_code, fence_lines, format_entry
+    from bethink.prompts import fence_code, fence_lines, format_entry
 
     clean = [
         Quote(one_line(quote.head), truncate(strip_hidden(quote.text).strip(), max_chars))

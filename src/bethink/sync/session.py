@@ -14,8 +14,7 @@ from typing import Any
 from bethink.core.json_values import Json
 from bethink.errors import NotFound, Refused
 from bethink.ports import Device, OpBatch, Store
-from bethink.sync.folder import Bad, Folder, Segment
-from bethink.sync.keys import Cipher, Identity, make_salt
+from bethink.sync.folder import Bad, Cipher, Folder, Identity, Segment, make_salt
 
 SEGMENT_OPS = 5_000
 _COMPACT_FROM = 8  # files of this machine that are not full

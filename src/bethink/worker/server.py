@@ -31,9 +31,8 @@ from bethink.models import open_embedder
 from bethink.models.rerank import reranker_provider
 from bethink.version import __version__
 from bethink.worker import environment_hash
-from bethink.worker.client import OTHER_ENVIRONMENT
+from bethink.worker.client import OTHER_ENVIRONMENT, settings_from_json
 from bethink.worker.files import LogFile, WorkerPaths
-from bethink.worker.settings_json import settings_from_json
 from bethink.worker.spool import JobOutcome, QueuedJob, Spool, SpoolWorker
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,

@@ -14,8 +14,14 @@ from bethink import Memory
 from bethink.errors import BethinkError, NotFound, Refused
 from bethink.ingest.entity_extraction import ENTITY_KINDS
 from bethink.ports import Budget
-from bethink.prompts import Passage, cited_ids, fill_prompt, load_passages, template_names
-from bethink.prompts.template import load_template
+from bethink.prompts import (
+    Passage,
+    cited_ids,
+    fill_prompt,
+    load_passages,
+    load_template,
+    template_names,
+)
 from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
 from rows import each_row

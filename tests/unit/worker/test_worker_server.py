@@ -22,10 +22,14 @@ from bethink.core.registry import import_own_class
 from bethink.errors import Refused, StoreBusy
 from bethink.version import __version__
 from bethink.worker import environment_hash
-from bethink.worker.client import OTHER_ENVIRONMENT, control_worker, request_worker
+from bethink.worker.client import (
+    OTHER_ENVIRONMENT,
+    control_worker,
+    request_worker,
+    settings_to_json,
+)
 from bethink.worker.files import MAX_LOG_BYTES, LogFile, WorkerPaths, make_private
 from bethink.worker.server import _MAX_CALLERS, JOBS, WorkerServer
-from bethink.worker.settings_json import settings_to_json
 from bethink.worker.spool import QueuedJob, Spool
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,

@@ -10,7 +10,7 @@ import pytest
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import resolve_space
 from bethink.errors import BadSetting
-from bethink.worker.settings_json import (
+from bethink.worker.client import (
     resolve_reranker_folder,
     settings_from_json,
     settings_to_json,

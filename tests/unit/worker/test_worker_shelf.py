@@ -8,8 +8,8 @@ import pytest
 
 from bethink.config.settings import Settings
 from bethink.errors import BadSetting, StoreError
+from bethink.worker.client import settings_to_json
 from bethink.worker.server import MemoryPool
-from bethink.worker.settings_json import settings_to_json
 
 
 @pytest.fixture

@@ -33,11 +33,16 @@ from bethink.store.sql.oplog.capture import (
     Draft,
     LogWriter,
     Said,
+    State,
+    add_link,
     dumps,
+    entities_of,
     erased_parents,
     read_edge_ops,
+    read_edges,
     read_merges,
     read_ops,
+    read_states,
     read_sync,
     write_sync,
 )
@@ -55,7 +60,6 @@ from bethink.store.sql.oplog.fold import (
     resolve_merges,
     sum_uses,
 )
-from bethink.store.sql.oplog.state import State, add_link, entities_of, read_edges, read_states
 from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import CONTENT, NewRow, content_hash
 from bethink.store.sql.search import word_index
