@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import (
-    command,
-    complete_ids,
-    filter_options,
-    filters_from_options,
-    option,
-)
+from bethink.cli.options import command, complete_ids, filter_options, filters_from_options, option
 from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import iso

@@ -8,13 +8,7 @@ import click
 
 from bethink.cli.answers import print_entities
 from bethink.cli.app import App
-from bethink.cli.options import (
-    command,
-    complete_ids,
-    group,
-    limit_option,
-    option,
-)
+from bethink.cli.options import command, complete_ids, group, limit_option, option
 from bethink.cli.output import bold, columns, dim, green, one_line, print_table
 from bethink.core import plural
 from bethink.render.wire import entity_json, item_json

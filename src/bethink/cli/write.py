@@ -11,13 +11,7 @@ import click
 
 from bethink.cli.app import App
 from bethink.cli.files import note_unchecked_code
-from bethink.cli.options import (
-    command,
-    complete_ids,
-    option,
-    parse_json_object,
-    read_text_argument,
-)
+from bethink.cli.options import command, complete_ids, option, parse_json_object, read_text_argument
 from bethink.cli.output import bold, dim, green, one_line, yellow
 from bethink.errors import ModelError, Refused, SomeRefused
 from bethink.model import superseding_ids

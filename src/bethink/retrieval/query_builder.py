@@ -15,15 +15,7 @@ from bethink.core.json_values import Json, format_moment
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.lang.dates import parse_moment
-from bethink.model import (
-    LEVELS,
-    Filters,
-    Item,
-    Query,
-    Situation,
-    id_checksum,
-    require_layer,
-)
+from bethink.model import LEVELS, Filters, Item, Query, Situation, id_checksum, require_layer
 from bethink.ports import Scope, Store
 from bethink.retrieval.heat import BANDS
 

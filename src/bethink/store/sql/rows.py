@@ -12,10 +12,7 @@ from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
-from bethink.model import (
-    NO_METADATA,
-    Item,
-)
+from bethink.model import NO_METADATA, Item
 from bethink.model.fields import ITEM_FIELDS, RESERVED_CONTENT, FieldKind, field_names
 from bethink.ports import Record
 from bethink.store.sql.connection import Database, Row, read_ahead
