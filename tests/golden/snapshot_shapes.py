@@ -33,7 +33,7 @@ from bethink.render.wire import (
     mapping_json,
     provenance_json,
     recall_json,
-    remembered_json,
+    record_json,
     smart_read_json,
     thread_json,
     why_not_json,
@@ -166,7 +166,7 @@ def _of_writing() -> dict[str, list[Any]]:
                 file.write_text(text, encoding="utf-8")
                 reads.append(memory.read_smart(file, roots=[Path(folder)]))
     return {
-        "remembered": [remembered_json(one) for one in told],
+        "remembered": [record_json(one) for one in told],
         "collision": [met._asdict() for one in told for met in one.collisions],
         "smart read": [smart_read_json(one) for one in reads],
     }

@@ -261,7 +261,7 @@ class Guard:
     """ASGI middleware that forwards requests to an application or refuses them itself."""
 
     def __init__(self, app: App, config: GuardConfig) -> None:
-        self._app, self._config = app, config
+        self.app, self._config = app, config
         self._limiter = TokenBucketLimiter(config.rate)
         self._active = 0
         self._active_by_caller: Counter[str] = Counter()
@@ -270,7 +270,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
         elif scope["type"] == "http":
             await self._handle_http(scope, receive, send)
         else:
@@ -433,7 +433,7 @@ class Guard:
         self._active += counted
         self._active_by_caller[caller] += counted
         try:
-            await self._app(scope, replay, send)
+            await self.app(scope, replay, send)
         finally:
             self._active -= counted
             self._active_by_caller[caller] -= counted

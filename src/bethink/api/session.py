@@ -28,7 +28,7 @@ from bethink.model import Item, Link, Recall
 from bethink.models.rerank import open_reranker
 from bethink.ports import Clock, Embedder, LanguageModel, NoteStore, Reranker, Store
 from bethink.retrieval.context import Context
-from bethink.retrieval.profile import Profile, load_profile, profile_names
+from bethink.retrieval.profile import Profile, configured_profile, profile_names
 from bethink.retrieval.query_builder import int_in_range, make_filters
 from bethink.store import (
     DEFAULT_STORE,
@@ -350,12 +350,7 @@ class Session:
         if isinstance(requested, Profile):
             return requested
         name = requested or self.settings.profile
-        return load_profile(
-            name,
-            self._folders,
-            self.settings.changes(name),
-            trusted=self.settings.own_profile_folder(),
-        )
+        return configured_profile(name, self.settings, self._folders)
 
     def tracks_use(self, profile: Profile, track: bool | None = None) -> bool:
         """Whether a recall records use: as the caller, else the setting, else the profile says."""

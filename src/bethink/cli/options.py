@@ -54,8 +54,8 @@ def general_options(*, hide_rare: bool) -> list[click.Parameter]:
     ]
 
 
-class _WithExamples(click.Command):
-    """Accepts the general options, except those it has itself; its help ends with examples."""
+class Command(click.Command):
+    """A command with the general options that it does not have itself, and examples in its help."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -75,11 +75,7 @@ class _WithExamples(click.Command):
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
-class Command(_WithExamples):
-    """A command."""
-
-
-class Group(_WithExamples, click.Group):
+class Group(Command, click.Group):
     """A command with subcommands that also runs without one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -64,14 +64,9 @@ def _profile_title(app: App, name: str) -> Styled:
 
 
 def _load_profile(app: App, name: str) -> Profile:
-    from bethink.retrieval.profile import load_profile  # not needed for help
+    from bethink.retrieval.profile import configured_profile  # not needed for help
 
-    return load_profile(
-        name,
-        app.settings.profile_folders(),
-        app.settings.changes(name),
-        trusted=app.settings.own_profile_folder(),
-    )
+    return configured_profile(name, app.settings, app.settings.profile_folders())
 
 
 @profiles.subcommand(

@@ -165,11 +165,11 @@ def _print_scenes(app: App, scenes: Scenes) -> None:
 
 
 def _scenes_json(scenes: Scenes) -> Json:
-    from bethink.render.wire import item_json, recall_json, remembered_json
+    from bethink.render.wire import item_json, recall_json, record_json
 
     asked, talk, unrelated = scenes.answers
     return {
-        "remembered": [remembered_json(result) for result in scenes.remembered],
+        "remembered": [record_json(result) for result in scenes.remembered],
         "corrected": item_json(scenes.corrected),
         "asked": recall_json(asked, trace=True),
         "talk": recall_json(talk),

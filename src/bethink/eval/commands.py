@@ -127,15 +127,10 @@ def _profile_from_file(app: App, file: Path) -> Profile:
 
 
 def _profile_by_name(app: App, name: str) -> Profile:
-    from bethink.retrieval.profile import load_profile
+    from bethink.retrieval.profile import configured_profile
 
     try:
-        return load_profile(
-            name,
-            app.settings.profile_folders(),
-            app.settings.changes(name),
-            trusted=app.settings.own_profile_folder(),
-        )
+        return configured_profile(name, app.settings, app.settings.profile_folders())
     except NotFound as error:
         # A usage error: exit code 1 is reserved for a regression.
         raise Refused(error.message, remedy=error.remedy) from error

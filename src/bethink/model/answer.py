@@ -92,7 +92,7 @@ class Collision(NamedTuple):
     probability: float | None = None
 
 
-@pydantic_schema("bethink.render.wire:remembered_json")
+@pydantic_schema("bethink.render.wire:record_json")
 class Remembered(NamedTuple):
     """The result of storing one draft; a review may hold it back or leave it out."""
 

@@ -226,13 +226,9 @@ def filters_json(filters: Filters) -> Json:
 def outcome_json(outcome: Remembered | Refused) -> Json:
     """Return the outcome of one of many drafts, which may be a refusal."""
     if not isinstance(outcome, Refused):
-        return remembered_json(outcome)
+        return record_json(outcome)
     error = {"kind": outcome.rule, "message": outcome.message, "remedy": outcome.remedy}
     return {"status": "refused", "error": error}
-
-
-def remembered_json(result: Remembered) -> Json:
-    return record_json(result)
 
 
 def waiting_json(waiting: Waiting) -> Json:

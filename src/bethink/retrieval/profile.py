@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from bethink.config.changes import Change, apply_change
 from bethink.config.paths import is_file
+from bethink.config.settings import Settings
 from bethink.core import closest_name
 from bethink.core.dataclass import dataclass, field, field_types, replace
 from bethink.core.json_values import Json
@@ -206,6 +207,12 @@ def load_profile(
     if path is None:
         return _load_shipped(name, tuple(changes))
     return load_profile_file(path, changes, trusted=trusted)
+
+
+def configured_profile(name: str, settings: Settings, folders: Iterable[Path]) -> Profile:
+    """Load a profile by name, with what the settings change in it."""
+    own = settings.own_profile_folder()
+    return load_profile(name, folders, settings.changes(name), trusted=own)
 
 
 def profile_source(name: str, folders: Iterable[Path] = ()) -> str:

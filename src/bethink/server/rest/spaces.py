@@ -5,15 +5,16 @@ A space that is not served answers as one that the caller may not use.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.types import Message, Receive, Scope, Send
+from starlette.routing import Router
+from starlette.types import Receive, Scope, Send
 
 from bethink.access.guard import Guard, GuardConfig
 from bethink.server.rest.browser import PAGE_PATH
@@ -29,10 +30,11 @@ class SpacesApp:
     def __init__(self, root: Guard, spaces: Mapping[str, Guard], config: GuardConfig) -> None:
         self._root, self._spaces = root, dict(spaces)
         self._config = replace(config, trust_loopback=False)
+        self._router = Router(lifespan=self._live)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._router.lifespan(scope, receive, send)
             return
         path = scope.get("path", "")
         scope = {**scope, VISIBLE: partial(self._visible, scope)}
@@ -49,38 +51,19 @@ class SpacesApp:
         """Return the spaces that the caller of a request may read."""
         return [name for name, app in self._spaces.items() if await app.admits(scope)]
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    @asynccontextmanager
+    async def _live(self, _: object) -> AsyncIterator[None]:
         """Start and stop all applications with the server."""
-        await receive()
         async with AsyncExitStack() as stack:
-            for app in dict.fromkeys((self._root, *self._spaces.values())):
-                await stack.enter_async_context(_alive(app))
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-        await send({"type": "lifespan.shutdown.complete"})
+            for guard in dict.fromkeys((self._root, *self._spaces.values())):
+                app: Any = guard.app
+                await stack.enter_async_context(app.router.lifespan_context(app))
+            yield
 
 
 def for_space(config: GuardConfig, name: str) -> GuardConfig:
     """Return how another space is guarded: OAuth grants the first one only."""
     return replace(config, space=name, verify=None)
-
-
-@asynccontextmanager
-async def _alive(app: Guard) -> AsyncIterator[None]:
-    """Keep one application between its start and its end."""
-    told: asyncio.Queue[Message] = asyncio.Queue()
-    said: asyncio.Queue[Message] = asyncio.Queue()
-    task = asyncio.create_task(app({"type": "lifespan", "asgi": {}}, told.get, said.put))
-    await told.put({"type": "lifespan.startup"})
-    answer = await said.get()
-    if answer["type"] != "lifespan.startup.complete":
-        raise RuntimeError(answer.get("message", "a space could not be started"))
-    try:
-        yield
-    finally:
-        await told.put({"type": "lifespan.shutdown"})
-        await said.get()
-        await task
 
 
 async def _answer_not_found(scope: Scope, receive: Receive, send: Send) -> None:

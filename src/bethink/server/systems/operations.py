@@ -33,7 +33,7 @@ from bethink.render.wire import (
     mapping_json,
     provenance_json,
     recall_json,
-    remembered_json,
+    record_json,
 )
 from bethink.retrieval.answer_text import render_text
 from bethink.retrieval.heat import pace_of
@@ -237,7 +237,7 @@ def _remember(call: Call, given: Json) -> Json:
     item = given | {"entity": None}
     with suppress(NotFound):  # classified above what this caller may read
         [item] = _item_records(call, [call.memory.get(stored.id)])
-    return remembered_json(stored) | {"item": item, "entity": item["entity"]}
+    return record_json(stored) | {"item": item, "entity": item["entity"]}
 
 
 def _pin(given: Json) -> Json:

@@ -18,7 +18,7 @@ from bethink.memory import Memory
 from bethink.model import Remembered, superseding_ids
 from bethink.people import SPACE, PersonMemory
 from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item
-from bethink.render.wire import remembered_json
+from bethink.render.wire import record_json
 from bethink.server.tools.answers import (
     count_fitting,
     get_visible,
@@ -58,7 +58,7 @@ def remember(call: Call) -> Reply:
     stored = call.memory.remember(**draft_fields(call), review=True)
     if stored.status not in {"waiting", "left_out"}:
         add_relations(call, stored.id, relations)
-    content = remembered_json(stored)
+    content = record_json(stored)
     content["collisions"] = [
         {name: value for name, value in collision.items() if name != "resolve"}
         for collision in content["collisions"]
