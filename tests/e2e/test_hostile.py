@@ -23,7 +23,7 @@ from bethink.render.wire import (
     error_json,
     item_json,
     recall_json,
-    remembered_json,
+    record_json,
     why_not_json,
 )
 from bethink.testing import FixedClock
@@ -111,7 +111,7 @@ def test_a_text_comes_back_as_it_was(
     for text in texts:
         result = attempt(memory.remember, text, **about)
         if isinstance(result, Remembered):
-            strict(remembered_json(result))
+            strict(record_json(result))
             item = memory.get(result.id)
             assert strict(item_json(item))["text"] == item.text
             if result.status == "stored" and not result.redacted:

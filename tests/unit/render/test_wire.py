@@ -39,7 +39,7 @@ from bethink.render.wire import (
     item_json,
     mapping_json,
     recall_json,
-    remembered_json,
+    record_json,
     step_json,
     trace_json,
     why_not_json,
@@ -103,7 +103,7 @@ def answer(filled: Memory) -> Recall:
 def test_remembered_is_as_documented(memory: Memory) -> None:
     """Every key, none else; a collision too."""
     memory.remember("The deploy key lives in vault B")
-    told = strict(remembered_json(memory.remember("The deploy key lives in vault B.")))
+    told = strict(record_json(memory.remember("The deploy key lives in vault B.")))
 
     assert told.keys() == REMEMBERED.keys()
     assert told["status"] == "duplicate"
@@ -123,7 +123,7 @@ def test_remembered_is_as_documented(memory: Memory) -> None:
 )
 def test_flags_are_as_documented(memory: Memory, text: str, flag: str) -> None:
     """Each is told where the memory is stored and warned of where it is recalled."""
-    told = strict(remembered_json(memory.remember(text)))
+    told = strict(record_json(memory.remember(text)))
     recalled = strict(recall_json(memory.recall(text)))
 
     assert told["flags"] == [flag]
