@@ -23,10 +23,14 @@ PATIENT = {"BETHINK_READ_TIMEOUT_S": "600"}  # on a busy machine any read may ta
 
 
 def clean_environment(folder: Path, **extra: str) -> dict[str, str]:
-    """An environment that knows nothing of this machine's own memories."""
+    """An environment that knows nothing of this machine's own memories.
+
+    What it says about the processor stays: other kernels give other last bits.
+    """
+    kernels = {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}
     own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
     own["BETHINK_WORKER"] = "off"  # else a server starts one, which outlives it
-    return {"PATH": os.environ["PATH"]} | PATIENT | own | extra
+    return {"PATH": os.environ["PATH"]} | kernels | PATIENT | own | extra
 
 
 @contextmanager

@@ -87,6 +87,8 @@ def test_a_difference_is_told_by_its_path() -> None:
     assert difference({"why": "cosine 0.35"}, {"why": "cosine 0.37"}) is not None
     assert difference({"why": "cosine 0.35"}, {"why": "a cosine 0.35"}) is not None
     assert difference({"returned": True}, {"returned": 1}) == ".returned: kept true, now 1"
+    assert difference({"vector_rank": 38}, {"vector_rank": 37}) is None
+    assert difference({"vector_rank": 38}, {"vector_rank": 36}) is not None
     assert difference({"a": 1}, {}) == ".a: kept 1, now not there"
     assert difference({}, {"a": 1}) == ".a: not kept, now 1"
     changed = {**kept, "hits": [kept["hits"][0], {"id": "c", "score": 0.5}]}
