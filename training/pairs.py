@@ -3,7 +3,8 @@
     python training/pairs.py OUT [--still FILE] [--altered N]
 
 Labelled are the pairs of ``data/pairs``, and of each store of ``data/stores`` the pairs that
-its notes name, and each note with its nearest earlier ones. ``--still`` is what
+its notes name, and each note with its nearest earlier ones. Texts that ask are read whole, and
+without what they ask. ``--still`` is what
 ``still_texts.py`` wrote: texts of which none updates another, labelled so with their nearest
 of the same source. Unlabelled are further neighbours among all texts, those of ``data/answers``
 and ``data/questions`` too, and pairs of all kinds that ``alter.py`` writes again: of these only
@@ -37,6 +38,18 @@ UPDATE, SAME, ADDS, OTHER = range(4)
 # not known. A doubtful pair is not learnt from.
 NEIGHBOUR, DOUBTFUL = 4, 5
 LABELS = {"update": UPDATE, "same": SAME, "adds": ADDS, "other": OTHER}
+# Of a turn and four later ones: which of two updates the other, says the same, or leaves it true.
+TURNS = {
+    "update": (("old", "update"), ("same", "update")),
+    "same": (("old", "same"),),
+    "adds": (
+        ("old", "ask"),
+        ("old", "adds"),
+        ("same", "ask"),
+        ("ask", "update"),
+        ("adds", "update"),
+    ),
+}
 # What a second reading makes of a pair whose first label it does not confirm.
 VERDICTS = {"U": UPDATE, "S": SAME, "N": DOUBTFUL, "?": DOUBTFUL}
 # Of a text the first pieces are read.
@@ -83,6 +96,17 @@ class Texts:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     lines = path.read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if line.strip()]
+
+
+def read_pairs(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Older text, newer text and label: as written, or of a turn and later ones."""
+    for row in read_lines(path):
+        if "label" in row:
+            yield row["old"], row["new"], row["label"]
+            continue
+        for label, pairs in TURNS.items():
+            for older, newer in pairs:
+                yield row[older], row[newer], label
 
 
 # -- labels of a store
@@ -253,13 +277,13 @@ def main() -> None:
     for path in sorted((DATA / "stores").glob("*-*.jsonl")):
         notes = read_lines(path)
         kind = path.stem.split("-")[0]
-        stores[path.stem] = notes, [texts.add(note["text"], kind) for note in notes]
-    # Each pair without the questions in its texts, and with them where there are any.
+        for is_whole in (False, True):
+            places = [texts.add(note["text"], kind, is_whole) for note in notes]
+            stores[path.stem, is_whole] = notes, places
     written: list[Row] = list(dict.fromkeys(
-        (*(texts.add(row[side], path.stem, is_whole) for side in ("old", "new")),
-         LABELS[row["label"]])
+        (texts.add(older, path.stem, is_whole), texts.add(newer, path.stem, is_whole), LABELS[label])
         for path in sorted((DATA / "pairs").glob("*.jsonl"))
-        for row in read_lines(path)
+        for older, newer, label in read_pairs(path)
         for is_whole in (False, True)
     ))  # fmt: skip
     still: dict[str, list[int]] = {}
@@ -274,11 +298,12 @@ def main() -> None:
                     if isinstance(row.get(side), str):
                         texts.add(row[side], f"{kind}-{path.stem}")
     vectors = np.stack([one.vector for one in EncoderEmbedder().embed(list(texts.places))])
-    rows = [
+    told = (
         row
-        for name, (notes, places) in stores.items()
+        for (name, _), (notes, places) in stores.items()
         for row in pair_store(name, notes, places, vectors)
-    ] + written
+    )
+    rows = [*dict.fromkeys(told), *written]
     rows += [row for places in still.values() for row in pair_still(places, vectors)]
     rows += pair_requests(requests, vectors)
     unlabelled = pair_neighbours(vectors, {(older, newer) for older, newer, _ in rows})

@@ -1,7 +1,7 @@
 """Train the model of two memories: teachers, their answers, a small student.
 
-    python training/train_pairs.py FOLDER --out updates-4.npz
-    python training/train_pairs.py FOLDER --out updates-4.npz --answers answers.npz --first updates-3.npz
+    python training/train_pairs.py FOLDER --out updates-5.npz
+    python training/train_pairs.py FOLDER --out updates-5.npz --answers answers.npz --first updates-4.npz
     python training/train_pairs.py FOLDER --leave-out chat
 
 FOLDER has what ``run.py pairs`` made. A teacher is all-mpnet-base-v2 reading both texts at
@@ -427,6 +427,12 @@ def fit_surrounded(
     return student
 
 
+def read_weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
+    """The weights of one file, or of several that are small enough to be sent."""
+    paths = sorted(folder.glob(f"{name}-[0-9].npz")) or [folder / f"{name}.npz"]
+    return {key: value for path in paths for key, value in read_teacher(path).items()}
+
+
 # -- figures
 
 
@@ -448,7 +454,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("updates-4.npz"))
+    parser.add_argument("--out", type=Path, default=Path("updates-5.npz"))
     parser.add_argument("--first", type=Path, help="a student that is pruned already")
     parser.add_argument("--leave-out", choices=KINDS)
     parser.add_argument("--answers", type=Path, help="what the teachers said in an earlier run")
@@ -472,7 +478,7 @@ def main() -> None:
     if given.answers:
         goals = np.load(given.answers)["goals"].astype(np.float32)
     else:
-        weights = read_teacher(given.folder / "mpnet.npz")
+        weights = read_weights(given.folder, "mpnet")
         for seed in T_SEEDS:
             teacher = fit_teacher(weights, texts, taught, labels, seed)
             goals += answer(teacher, texts, pairs) / len(T_SEEDS)
@@ -481,7 +487,7 @@ def main() -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(given.out.with_name("answers.npz"), goals=goals.astype(np.float16))
     labels = np.concatenate([labels, np.full(len(unlabelled), UNLABELLED)])
-    student = Student(read_teacher(given.folder / "teacher.npz"), given.folder / "encoder.npz")
+    student = Student(read_weights(given.folder, "teacher"), given.folder / "encoder.npz")
     own = Texts(data["own_pieces"], data["own_lengths"])
     if given.first:
         read_student(student.to(DEVICE), given.first)

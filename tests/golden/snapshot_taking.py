@@ -248,7 +248,7 @@ def _of_tables(kept: Json, now: Json, path: str) -> str | None:
     for name, was in kept.items():
         if name not in now:
             return f"{path}.{name}: kept {_shown(was)}, now not there"
-        if name.endswith("_rank") and _are_neighbours(was, now[name]):
+        if name.endswith("rank") and _are_neighbours(was, now[name]):
             continue
         if found := difference(was, now[name], f"{path}.{name}"):
             return found
@@ -272,19 +272,19 @@ def _alike(kept: Any, now: Any) -> bool:
 
 
 def same_text(kept: str, now: str) -> bool:
-    """Whether two texts say the same: decimals may differ by one in the last digit."""
+    """Whether two texts say the same: decimals and ranks may differ by one in the last digit."""
     if kept == now:
         return True
-    if _DECIMAL.sub("", kept) != _DECIMAL.sub("", now):
+    if _NUMBER.sub("", kept) != _NUMBER.sub("", now):
         return False
-    pairs = zip(_DECIMAL.findall(kept), _DECIMAL.findall(now), strict=True)
+    pairs = zip(_NUMBER.findall(kept), _NUMBER.findall(now), strict=True)
     return all(
         abs(float(was) - float(is_)) < 1.5 * 10.0 ** -len(was.partition(".")[2])
         for was, is_ in pairs
     )
 
 
-_DECIMAL = re.compile(r"\d+\.\d+")
+_NUMBER = re.compile(r"\d+\.\d+|(?<=\brank )\d+")
 
 
 def _shown(value: Any) -> str:

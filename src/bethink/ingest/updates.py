@@ -145,12 +145,8 @@ def _was_removed(link: Link, ctx: WriteContext) -> bool:
 
 
 def _judge(pairs: Sequence[_Pair], ctx: WriteContext) -> Sequence[PairVerdict]:
-    """Judge pairs by what they state; questions are left out, as in training."""
-    if not pairs or ctx.judge is None:
-        return []
-    return ctx.judge(
-        [(without_questions(pair.older.text), without_questions(pair.newer.text)) for pair in pairs]
-    )
+    """Judge pairs by their whole texts: what is told on the way to a question needs it."""
+    return ctx.judge([(pair.older.text, pair.newer.text) for pair in pairs]) if ctx.judge else []
 
 
 def update_link(newer: Item, older: Item, verdict: PairVerdict, ctx: WriteContext) -> Link | None:
@@ -238,7 +234,9 @@ class _Pairing:
 
 
 def _is_judgeable(item: Item) -> bool:
-    return item.tokens <= MAX_TOKENS and item.level != "insight"
+    """Whether it is short enough and states something: a mere question updates nothing."""
+    short = item.tokens <= MAX_TOKENS and item.level != "insight"
+    return short and bool(without_questions(item.text))
 
 
 def neighbours(
@@ -324,7 +322,7 @@ def _are_comparable(one: Item, other: Item) -> bool:
     if (
         newer.text == older.text
         or newer.classification > older.classification
-        or max(newer.tokens, older.tokens) > MAX_TOKENS
+        or not (_is_judgeable(newer) and _is_judgeable(older))
         or newer.valid_from
         or newer.valid_to
         or newer.confidence < _MIN_CONFIDENCE

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.sentences import ends_in_question
 from bethink.core.words import fold, jaccard, word_set
 from bethink.lang.words import asks_for_past, negations
 from bethink.model import (
@@ -104,10 +103,10 @@ class NewerFirst:
     judged. Its log-odds count together with ``fit`` times how far the newer one's share of the
     older one's score is above ``even``: two values of one thing fit a question about equally well.
     Something is taken off where updates are rare: of people who talk with one another
-    (``among_people``), of one session, unless certain (``same_session``), of texts that end in a
-    question (``asking``), and of long texts (``length`` for each time that their tokens grow
-    e-fold). The older one is marked where the link is certain (``supersedes``). A question for what
-    was before gets the value before the one that it names, or before the newest.
+    (``among_people``), of one session, unless certain (``same_session``), and of long texts
+    (``length`` for each time that their tokens grow e-fold). The older one is marked where the
+    link is certain (``supersedes``). A question for what was before gets the value before the
+    one that it names, or before the newest.
     """
 
     top: int = 30
@@ -115,7 +114,6 @@ class NewerFirst:
     even: float = 0.75
     among_people: float = 3.0
     same_session: float = 5.0
-    asking: float = 2.0
     length: float = 2.0
     name: str = "newer_first"
 
@@ -151,8 +149,6 @@ class NewerFirst:
         prior = self.among_people if is_said_among_people(older.item) else 0.0
         if link.type == "updates" and newer.item.session == older.item.session is not None:
             prior += self.same_session
-        if ends_in_question(newer.item.text) or ends_in_question(older.item.text):
-            prior += self.asking
         tokens = newer.item.tokens + older.item.tokens
         prior += self.length * math.log(max(1.0, tokens / _SHORT_PAIR))
         return logit(link.confidence) + self.fit * (share - self.even) >= prior
