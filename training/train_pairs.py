@@ -1,6 +1,6 @@
 """Train the model of two memories: teachers, their answers, a small student.
 
-    python training/train_pairs.py FOLDER --out updates-5.npz
+    python training/train_pairs.py FOLDER --out updates-4.npz
     python training/train_pairs.py FOLDER --out updates-5.npz --answers answers.npz --first updates-4.npz
     python training/train_pairs.py FOLDER --leave-out chat
 
@@ -454,7 +454,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("updates-5.npz"))
+    parser.add_argument("--out", type=Path, default=Path("updates-4.npz"))
     parser.add_argument("--first", type=Path, help="a student that is pruned already")
     parser.add_argument("--leave-out", choices=KINDS)
     parser.add_argument("--answers", type=Path, help="what the teachers said in an earlier run")

@@ -289,12 +289,14 @@ def test_a_question_updates_nothing(memory: Memory, judge: Judge, older: str, ne
         (f"{OLD}: what do you think?", NEW),
     ],
 )
-def test_what_is_said_before_a_question_is_judged_without_it(
+def test_what_is_told_beside_a_question_is_judged_with_it(
     memory: Memory, judge: Judge, older: str, newer: str
 ) -> None:
+    """The whole text tells what is stated in passing; it marks nothing as outdated."""
+    judge.said[older, newer] = CERTAIN
     old, new = memory.remember(older), after(memory, newer)
 
-    assert judge.asked == [(OLD, NEW)]
+    assert judge.asked == [(older, newer)]
     marked = None if newer.endswith("?") or older.endswith("?") else new.id
     assert shown(memory) == [(new.id, None), (old.id, marked)]
 
