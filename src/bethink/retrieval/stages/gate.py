@@ -200,13 +200,13 @@ class Confidence:
 
     found: float = 0.4
     unsure: float = 0.04
-    intercept: float = -6.88
-    cosine: float = 16.198
+    intercept: float = -6.912
+    cosine: float = 16.203
     words: float = 0.0
     coverage: float = 0.0
-    lead: float = 5.15
-    memories: float = -0.235
-    turn: float = -1.768
+    lead: float = 5.426
+    memories: float = -0.23
+    turn: float = -1.847
     words_only: tuple[float, float] = (-3.2, 9.3)
     fall: float = 6.0
     name: str = "confidence"
@@ -291,7 +291,7 @@ def _explain(name: str, value: float, guessed: float) -> str:
 
 # Fitted without the lead: scores of other profiles have other scales.
 _DESCRIBING = Confidence(
-    unsure=0.0, intercept=-5.333, cosine=17.663, words=1.355, lead=0.0, memories=-0.56, turn=-2.384
+    unsure=0.0, intercept=-5.333, cosine=17.661, words=1.353, lead=0.0, memories=-0.559, turn=-2.388
 )
 _TIME_CONFIDENCE = 0.9
 _BELOW_FOUND = 0.001
