@@ -1,8 +1,9 @@
 """Fit the confidence of the default profile: whether something stored is on the subject.
 
-    python training/fit_confidence.py FOLDER --cache DIR [--jobs N]
+    python training/fit_confidence.py FOLDER... --cache DIR [--jobs N]
 
-FOLDER has ``notes/``, ``more/``, ``locomo/`` and ``longmemeval/``. Questions with an answer,
+The folders have ``notes/``, ``more/``, ``locomo/`` and ``longmemeval/``, and stores of notes,
+as in training/data/checks and training/data/unseen. Questions with an answer,
 and those that a note nearly answers, are on a stored subject; questions of other stores, and
 those about something else, are not. Each kind is asked of whole stores, and of parts of 1, 3,
 10 and 30 memories. Every set counts the same, half of it on stored subjects; each is also left
@@ -38,7 +39,8 @@ FITTED = {
     "any": ("cosine", "words", "memories", "turn"),
 }
 SIZES = (1, 3, 10, 30)
-PARTS = {"notes": 60, "locomo": 20, "realtalk": 20, "xquad-en": 20}  # parts of a size
+# Parts of a size.
+PARTS = {"notes": 60, "checks": 60, "unseen": 30, "locomo": 20, "realtalk": 20, "xquad-en": 20}
 PART_WEIGHT = 0.6  # of the parts of a set, beside 1 of the whole stores
 STORED = {"absent-near": True, "absent-far": False, "absent-alien": False}
 MOST_STORES = 26  # of LongMemEval, which has one store for every question
@@ -82,10 +84,10 @@ def family(name: str) -> str:
     return name.removeprefix("part of ").split("-")[0]
 
 
-def jobs_of(folder: Path) -> list[Job]:
+def jobs_of(folders: list[Path]) -> list[Job]:
     """Whole stores with their own questions and those of others, then parts of them."""
     stores = defaultdict(list)
-    for dataset in find_datasets([folder], DatasetOptions()):
+    for dataset in find_datasets(folders, DatasetOptions()):
         if dataset.level == "turn":
             name = "realtalk" if dataset.name.startswith("realtalk") else dataset.name
             stores[name] += [case for case in dataset.cases() if case.questions]
@@ -166,9 +168,9 @@ _JOBS: list[Job] = []
 _SPACES: list[SpaceProvider] = []
 
 
-def prepare(folder: Path, cache: Path) -> None:
+def prepare(folders: list[Path], cache: Path) -> None:
     """Read the data once in every process."""
-    _JOBS[:] = jobs_of(folder)
+    _JOBS[:] = jobs_of(folders)
     kept = SpaceProvider(Settings(), cache_folder=cache)
     _SPACES[:] = [kept, SpaceProvider(Settings(), in_memory=True, cache_folder=cache)]
 
@@ -286,13 +288,13 @@ def report(answers: list[Answer], names: tuple[str, ...], silent: float) -> None
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--cache", type=Path, required=True, help="keeps the filled stores")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--silent", type=float, default=0.044, help="below it nothing is returned")
+    parser.add_argument("--silent", type=float, default=0.04, help="below it nothing is returned")
     options = parser.parse_args()
-    given = (options.folder, options.cache)
-    count = len(jobs_of(options.folder))
+    given = (options.folders, options.cache)
+    count = len(jobs_of(options.folders))
     with ProcessPoolExecutor(options.jobs, initializer=prepare, initargs=given) as pool:
         answers = [one for found in pool.map(answers_of, range(count)) for one in found]
     for profile, names in FITTED.items():

@@ -1,8 +1,9 @@
 """Fit the weights of the default profile over several data sets.
 
-    python training/fit_ranking.py FOLDER --cache DIR [--jobs N] [--hardest N]
+    python training/fit_ranking.py FOLDER... --cache DIR [--jobs N] [--hardest N]
 
-FOLDER has ``notes/``, ``more/``, ``locomo/`` and ``longmemeval/``. The features are the
+The folders have ``notes/``, ``more/``, ``locomo/`` and ``longmemeval/``, and stores of notes,
+as in training/data/checks and training/data/unseen. The features are the
 evidence of the pipeline itself, run with all weights at 1. Ranking: a linear model, fitted
 by a softmax over the candidates of each question.
 Every set counts the same; each is also left out once, and judged by the fit of the others.
@@ -62,8 +63,11 @@ COLUMNS = (
 )
 FREE = {column for column in COLUMNS if column.endswith("_if_clear")}
 NEGATIVE = {"asking", "length"}
-# How much each set counts; the paragraphs are easy and have two sets.
-IMPORTANCE = {"xquad-en": 0.3, "xquad-de-asks-en": 0.6, "cosqa-dev": 2.0, "notes": 1.2}
+# How much each set counts; the paragraphs are easy and have two sets, notes are what most keep.
+IMPORTANCE = {
+    "xquad-en": 0.3, "xquad-de-asks-en": 0.9, "cosqa-dev": 2.0,
+    "notes": 2.0, "checks": 3.5, "unseen": 2.0,
+}  # fmt: skip
 SCALE = 10.0  # log-odds to scores
 
 
@@ -140,9 +144,9 @@ def unit_profile(capture: Capture) -> Profile:
 _JOBS: list[tuple[str, Case, Path]] = []
 
 
-def prepare(folder: Path, cache: Path) -> None:
+def prepare(folders: list[Path], cache: Path) -> None:
     """Read the data once in every process."""
-    _JOBS[:] = jobs_of(folder, cache)
+    _JOBS[:] = jobs_of(folders, cache)
 
 
 def examples_of(number: int) -> list[Example]:
@@ -165,9 +169,9 @@ def examples_of(number: int) -> list[Example]:
     return found
 
 
-def jobs_of(folder: Path, cache: Path) -> Iterator[tuple[str, Case, Path]]:
+def jobs_of(folders: list[Path], cache: Path) -> Iterator[tuple[str, Case, Path]]:
     """One job for every store of every set."""
-    for dataset in find_datasets([folder], DatasetOptions()):
+    for dataset in find_datasets(folders, DatasetOptions()):
         for case in dataset.cases():
             yield group_of(dataset.name), case, cache
 
@@ -266,12 +270,12 @@ def report(examples: list[Example], count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--cache", type=Path, required=True, help="keeps the filled stores")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--hardest", type=int, default=0, help="candidates of a question; 0: all")
     options = parser.parse_args()
-    given = (options.folder, options.cache)
+    given = (options.folders, options.cache)
     count = sum(1 for _ in jobs_of(*given))
     with ProcessPoolExecutor(options.jobs, initializer=prepare, initargs=given) as pool:
         examples = [one for found in pool.map(examples_of, range(count)) for one in found]

@@ -16,7 +16,7 @@ from bethink.model import Candidate, Draft, Filters, Item
 from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.ports import Scope
-from bethink.retrieval.profile import Profile, profile_names
+from bethink.retrieval.profile import Profile, load_profile, profile_names
 from bethink.retrieval.retrievers.lexical import Lexical
 from bethink.retrieval.stages.fusion import WeightedSum
 from bethink.retrieval.stages.gate import Confidence, Features, Threshold
@@ -182,6 +182,28 @@ def test_the_reasons_add_up_to_the_confidence(memory: Memory, profile: str, ques
     odds = sum(reason.contribution for reason in answer.assessed)
     assert answer.assessed
     assert answer.confidence == pytest.approx(1 / (1 + math.exp(-odds)))
+
+
+@each_row("speaker, share", [("Maria", 1.0), ("user", 0.5), ("assistant", 0.5)])
+def test_a_turn_to_an_assistant_is_half_as_near_to_any_question(speaker, share) -> None:
+    """What people say to one another resembles every question; a standalone note does not."""
+    with Memory.open(":memory:") as talk:
+        talk.remember("I take the green tea of Uji", speaker=speaker, session="s1")
+        reasons = {one.feature: one.value for one in talk.recall("which green tea?").assessed}
+
+    assert reasons["turn"] == share
+
+
+def test_a_chance_resemblance_of_a_word_counts_as_little_as_it_holds() -> None:
+    """Of misspelt words what they hold of the question, not their share of the best."""
+    question = "who drinks hot beverages in the house upstairs?"
+    with Memory.open(":memory:") as notes:
+        notes.remember_many([*NOTES, "The greenhouse is heated with gas"])
+        answer = notes.recall(question, min_confidence=0)
+    (held,) = (one.value for hit in answer.hits for one in hit.evidence if one.by == "match.pieces")
+    most = next(one.pieces for one in load_profile("default").expand if one.name == "match")
+
+    assert 0 < held < 0.1 * most
 
 
 def test_the_first_hit_is_as_relevant_as_the_answer_is_sure() -> None:

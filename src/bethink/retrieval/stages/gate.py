@@ -7,8 +7,9 @@ from itertools import accumulate
 
 from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.speakers import ROLES
 from bethink.lang.dates import DAY_S
-from bethink.model import Assessment, Candidate, ConfidenceReason, Pool, sort_by_score
+from bethink.model import Assessment, Candidate, ConfidenceReason, Item, Pool, sort_by_score
 from bethink.ports import unrelated_similarity
 from bethink.retrieval.context import Context
 from bethink.retrieval.query_analysis import (
@@ -156,7 +157,8 @@ class Features(NamedTuple):
     words (in tens), ``coverage`` the largest share of the question's words in one memory,
     ``lead`` how far the first is ahead of those after it. ``memories`` is the logarithm of
     how many the filters admit: among many the nearest is nearer by chance. ``turn`` is 1 where the
-    first is a turn of a conversation: turns are nearer to any question than notes are.
+    first is a turn among people, and half in a chat with an assistant: what people say to one
+    another is nearer to any question than notes are.
     """
 
     cosine: float = 0.0
@@ -198,13 +200,13 @@ class Confidence:
 
     found: float = 0.4
     unsure: float = 0.04
-    intercept: float = -7.312
-    cosine: float = 16.242
+    intercept: float = -6.912
+    cosine: float = 16.203
     words: float = 0.0
     coverage: float = 0.0
-    lead: float = 5.482
-    memories: float = -0.175
-    turn: float = -1.396
+    lead: float = 5.426
+    memories: float = -0.23
+    turn: float = -1.847
     words_only: tuple[float, float] = (-3.2, 9.3)
     fall: float = 6.0
     name: str = "confidence"
@@ -289,7 +291,7 @@ def _explain(name: str, value: float, guessed: float) -> str:
 
 # Fitted without the lead: scores of other profiles have other scales.
 _DESCRIBING = Confidence(
-    unsure=0.0, intercept=-5.637, cosine=17.275, words=1.294, lead=0.0, memories=-0.485, turn=-1.787
+    unsure=0.0, intercept=-5.333, cosine=17.661, words=1.353, lead=0.0, memories=-0.559, turn=-2.388
 )
 _TIME_CONFIDENCE = 0.9
 _BELOW_FOUND = 0.001
@@ -335,8 +337,14 @@ def features_of(pool: Pool, ctx: Context) -> Features:
         words=shared * max_bm25_score(ctx) / 10.0,
         lead=_lead(pool),
         memories=math.log(max(len(pool), ctx.store.search.count(ctx.scope))),
-        turn=float(pool[0].item.session is not None),
+        turn=_share_of_talk(pool[0].item),
     )
+
+
+def _share_of_talk(item: Item) -> float:
+    """1 for a turn among people, half for one in a chat with an assistant, else 0."""
+    has_role = (item.speaker or "").casefold() in ROLES
+    return 0.0 if item.session is None else 0.5 if has_role else 1.0
 
 
 def _expected_of_missing(first: Pool, ctx: Context) -> float:

@@ -172,11 +172,6 @@ def none_negative(values: list[float]) -> list[float]:
     return [max(0.0, value) for value in values] if min(values, default=0.0) < 0 else values
 
 
-def share_of_best(value: float, peak: float) -> float:
-    """Return a similarity as a share of the best; 0 if not positive."""
-    return value / peak if value > 0 and peak > 0 else 0.0
-
-
 def _compute_features(ids: Sequence[str], table: FeatureTable, ctx: Context) -> None:
     """Compare these memories with the question; those without a vector get row 0."""
     table.rows.update(dict.fromkeys(ids, 0))
@@ -432,17 +427,17 @@ def clearness(ctx: Context) -> float:
 class MatchScoring:
     """Add what words and meaning say for each memory, as log-odds (tens of them make 1).
 
-    ``words`` counts the BM25 score of shared words, ``pieces`` that of misspelt ones,
-    ``whole`` the similarity of the vectors, ``weighted`` the same with rare words of the
-    question counting more, ``tokens`` late interaction (Khattab & Zaharia, SIGIR 2020),
-    ``sentence`` the best sentence. Where the nearest memory stands out clearly, words count
-    by ``words_if_clear`` more (or less) and the whole by ``whole_if_clear``. Only standalone
-    memories or only turns of conversations are scored, by ``of``.
+    ``words`` counts the BM25 score of shared words, ``pieces`` the share of the question that
+    is held with misspelt words and parts of words, ``whole`` the similarity of the vectors,
+    ``weighted`` the same with rare words of the question counting more, ``tokens`` late
+    interaction (Khattab & Zaharia, SIGIR 2020), ``sentence`` the best sentence. Where the
+    nearest memory stands out clearly, words count by ``words_if_clear`` more (or less) and the
+    whole by ``whole_if_clear``. Only standalone memories or only turns are scored, by ``of``.
     """
 
     of: Literal["memories", "turns"] = "memories"
     words: float = 0.15
-    pieces: float = 0.05
+    pieces: float = 0.15
     whole: float = 0.4
     weighted: float = 0.4
     tokens: float = 0.4
@@ -482,15 +477,10 @@ class MatchScoring:
         values = (
             [value * ceiling for value in values_by(scored, _WORDS)],
             *map(on_scale, (table.plain, table.cosine, table.interaction, table.sentence)),
-        )
-        best = max(values_by(pool, _PIECES), default=0.0)
-        pieces = (
-            [self.pieces * share_of_best(value, best) for value in values_by(scored, _PIECES)]
-            if best > 0
-            else [0.0] * len(scored)
+            values_by(scored, _PIECES),
         )
         guessed = frozenset() if table.is_empty else _expect_missing(values, rows, scored, ctx)
-        return MatchColumn(self._weights(ctx), values, pieces, guessed)
+        return MatchColumn(self._weights(ctx), values, guessed)
 
     def _weights(self, ctx: Context) -> tuple[float, ...]:
         clear = clearness(ctx)
@@ -500,6 +490,7 @@ class MatchScoring:
             self.weighted,
             self.tokens,
             self.sentence,
+            self.pieces,
         )
 
 
@@ -512,7 +503,7 @@ def _expect_missing(
     for place in missing:
         whole, tokens = expected_similarity(scored[place], ctx)
         parts = (whole, whole, tokens, whole) if by_token else (whole, whole, 0.0, 0.0)
-        for column, value in zip(values[1:], parts, strict=True):
+        for column, value in zip(values[1:5], parts, strict=True):
             column[place] = value
     return missing
 
@@ -524,6 +515,7 @@ _MATCH_PARTS = (
     ("match.weighted", "similarity, rare words first"),
     ("match.tokens", "similarity word by word"),
     ("match.sentence", "similarity of a sentence"),
+    ("match.pieces", "misspelt or parts of words, share of the question"),
 )
 
 
@@ -535,7 +527,6 @@ class MatchColumn(NamedTuple):
 
     weights: tuple[float, ...]
     values: tuple[list[float], ...]
-    pieces: list[float]
     guessed: frozenset[int] = frozenset()
 
     def scores(self, pool: Sequence[Candidate]) -> list[float]:
@@ -543,7 +534,7 @@ class MatchColumn(NamedTuple):
         scores = [cand.score for cand in pool]
         for weight, column in zip(self.weights, self.values, strict=True):
             scores = [score + weight * value for score, value in zip(scores, column, strict=True)]
-        return [score + added for score, added in zip(scores, self.pieces, strict=True)]
+        return scores
 
     def gives(self, by: str) -> bool:
         """Whether a part has this name."""
@@ -556,13 +547,11 @@ class MatchColumn(NamedTuple):
             added = weight * column[row]
             if added:
                 known = f"{why} {column[row]:.2f}"
-                is_known = by == "match.words" or row not in self.guessed
+                is_known = by in _BY_WORDS or row not in self.guessed
                 reasons.append(Evidence(by, "add", added, known if is_known else known + _GUESSED))
-        if self.pieces[row]:
-            why = "misspelt or part of a word"
-            reasons.append(Evidence("match.pieces", "add", self.pieces[row], why))
         return tuple(reasons)
 
 
+_BY_WORDS = ("match.words", "match.pieces")
 _WORDS, _PIECES = "channel.lexical", "channel.substring"
 _GUESSED = ", as its words let expect: it has no vector yet"
