@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import warm
+
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 pytestmark = pytest.mark.timeout(600)  # hundreds of recalls, also on a busy machine
 
@@ -58,7 +60,7 @@ def bethink(
     folder: Path, *words: str, code: int = 0, **env: str
 ) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BETHINK_")}
-    ran = subprocess.run(
+    ran = warm.run(
         [SCRIPT, *words],
         cwd=folder,
         env=kept | {"HOME": str(folder), "BETHINK_DATA_DIR": str(folder / "memories")} | env,
