@@ -32,6 +32,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+# As the command has it: what tests make is rarely garbage that only a search finds.
+gc.set_threshold(100_000, 50, 50)
+
+
 def _memory_disk() -> str | None:
     """A disk in memory with room, on which programs may run; Docker's own has neither."""
     place = Path("/dev/shm")

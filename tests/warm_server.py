@@ -29,17 +29,15 @@ _LEFT_OUT = tuple(
 
 
 def load() -> None:
-    """Import what commands import, and read the weights of the models."""
+    """Import what commands import, and make ready what is made at its first use."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as a command does before it loads NumPy
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     for module in pkgutil.walk_packages(bethink.__path__, "bethink."):
         if not module.name.startswith(_LEFT_OUT):
             import_module(module.name)
-    from bethink.models.name_model import name_model
-    from bethink.models.update_model import update_model
-
-    name_model.find("Ada")
-    update_model.judge([("The key is here", "The key is there")])
+    with bethink.Memory.open(":memory:", settings=bethink.Settings()) as memory:
+        memory.remember_many(["Ada keeps the key in vault B", "Ada keeps the key in vault C"])
+        memory.recall("where does Ada keep the key?")
     gc.collect()
     gc.freeze()  # so that a process does not touch what it shares with this one
 

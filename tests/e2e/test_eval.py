@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import warm
+
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 pytestmark = pytest.mark.timeout(600)  # hundreds of recalls, also on a busy machine
 
@@ -52,13 +54,14 @@ SILENCED_CEILING = 0.01
 ECE_CEILING = 0.08
 BEHIND_A_BASELINE = 0.02  # three of 159 questions
 FEW = ("--strangers", "30")  # a run in a test asks few questions that have no answer
+OWN = ("jsonl", "q.jsonl", "--corpus", "m.jsonl")  # where it is no matter what is measured
 
 
 def bethink(
     folder: Path, *words: str, code: int = 0, **env: str
 ) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BETHINK_")}
-    ran = subprocess.run(
+    ran = warm.run(
         [SCRIPT, *words],
         cwd=folder,
         env=kept | {"HOME": str(folder), "BETHINK_DATA_DIR": str(folder / "memories")} | env,
@@ -158,12 +161,13 @@ def test_the_report_is_saved_as_it_is_printed(folder: Path, report: dict) -> Non
     assert json.loads((folder / "saved.json").read_text()) == report
 
 
-def test_the_table_is_plain_when_piped(folder: Path, report: dict) -> None:
+def test_the_table_is_plain_when_piped(folder: Path) -> None:
     """No colour codes in a pipe; data, counts and seed are named."""
-    told = bethink(folder, "eval", "builtin", "--cache", "spaces", *FEW).stdout
+    told = bethink(folder, "eval", *OWN, *FEW).stdout
 
     assert "\x1b" not in told
-    assert "questions" in told.splitlines()[0]
+    assert "1 memory, 1 question, " in told.splitlines()[0]
+    assert "seed 7" in told.splitlines()[0]
     for title in ("Quality", "Abstention", "Speed and cost"):
         assert title in told
 
@@ -194,14 +198,14 @@ def test_against_a_better_run_the_exit_code_is_one(folder: Path, report: dict) -
 
 def test_own_questions_on_own_memories(folder: Path) -> None:
     """A user's questions in a file, against memories in another."""
-    told = bethink(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", "--json").stdout
+    told = bethink(folder, "eval", *OWN, "--json").stdout
 
     assert json.loads(told)["profiles"][0]["quality"]["all"]["hit@5"]["value"] == 1.0
 
 
 def test_a_run_leaves_nothing_behind(folder: Path, tmp_path: Path) -> None:
     """Without a cache, the spaces are gone when the run is over."""
-    bethink(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", TMPDIR=str(tmp_path))
+    bethink(folder, "eval", *OWN, TMPDIR=str(tmp_path))
 
     assert list(tmp_path.iterdir()) == []
 
@@ -224,18 +228,14 @@ def test_tune_writes_a_profile_that_can_be_measured(folder: Path) -> None:
 
     assert outcome["held_out"]["n"] > 0
     assert isinstance(outcome["noise"], bool)
-    bethink(
-        folder, "eval", "builtin", "--profiles", "mine.toml", "--cache", "spaces",
-        "--abstention", "off",
-    )  # fmt: skip
+    bethink(folder, "eval", *OWN, "--profiles", "mine.toml", "--abstention", "off")
 
 
 def test_ablation_prints_every_part(folder: Path) -> None:
     """Without each part in turn, with the change and its interval."""
     told = bethink(
-        folder, "eval", "builtin", "--profiles", "siftcoder", "--ablate", "--abstention", "off",
-        "--cache", "spaces", "--json",
-    ).stdout  # fmt: skip
+        folder, "eval", *OWN, "--profiles", "siftcoder", "--ablate", "--abstention", "off", "--json"
+    ).stdout
 
     report = json.loads(told)
     assert {entry["part"] for entry in report["ablations"]} >= {"lexical", "dense", "decay"}

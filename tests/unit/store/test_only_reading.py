@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -115,9 +116,9 @@ with Memory.open(path=sys.argv[1]) as memory:
 """
 
 
-def _run(path: Path, program: str = _FULL) -> subprocess.CompletedProcess[str]:
+def _run(path: Path, program: str = _FULL, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", program, str(path)],
+        [sys.executable, "-c", program, str(path)], env={**os.environ, **variables},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -161,10 +162,10 @@ def test_what_others_write_is_neither_missed_nor_read_by_halves(tmp_path: Path) 
     """A folder that is read-only for us may be another's to write: a look at the file alone
     shows what it holds by then, and one that was disturbed says so."""
     path = tmp_path / "m.db"
-    with Memory.open(path=path) as memory:
+    with Memory.open(path=path, embedder="none") as memory:
         memory.remember("The ferry lands at pier 7")
 
-    done = _run(path, _FULL_HERE_ALONE)
+    done = _run(path, _FULL_HERE_ALONE, BETHINK_EMBEDDER="none")  # who writes embeds nothing
 
     assert done.stderr == ""
     written = "written while it was read"

@@ -689,11 +689,16 @@ def test_what_is_usual_does_not_depend_on_the_order_of_vectors(embedder: Embedde
     found = set()
     for step in (60, 1, 3, 7):
         with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as memory:
-            for text in texts[:30]:
-                memory.remember(text)
-                memory.remember(f"Secret: {text}", classification=3)
+            memory.remember_many(
+                [
+                    one
+                    for text in texts[:30]
+                    for one in (text, {"text": f"Secret: {text}", "classification": 3})
+                ]
+            )
             secret = [item.id for item in memory.browse(limit=60, max_classification=3)]
             secret = [one for one in secret if memory.get(one).text.startswith("Secret")]
+            assert len(secret) == 30
             memory.forget(*secret[::step], erase=True)
             memory.remember_many(texts[30:])
             memory.forget(*(set(secret) - set(secret[::step])), erase=True)

@@ -160,7 +160,7 @@ def test_a_tree_of_insights_is_cut_from_below(memory: Memory) -> None:
     """And each of them can be asked for with what bears it out."""
     root = memory.remember("It all comes to keys", level="insight", kind="root").id
     leaves = []
-    for number in range(60):
+    for number in range(30):
         fact = memory.remember(f"Fact {number}. {LONG}", force=True).id
         leaf = memory.remember(f"Leaf {number}. {LONG}", level="insight", kind="leaf", force=True)
         leaves.append(leaf.id)
@@ -174,13 +174,13 @@ def test_a_tree_of_insights_is_cut_from_below(memory: Memory) -> None:
     assert tree.content["insights"][0]["id"] == root
     shown = tree.content["insights"][0]["below"]
     assert 5 < len(shown) < 25
-    assert tree.content["left_out"] == 60 - len(shown)
+    assert tree.content["left_out"] == 30 - len(shown)
     assert (
-        f"{60 - len(shown)} lower ones not shown; get them with offset {len(shown) + 1}"
+        f"{30 - len(shown)} lower ones not shown; get them with offset {len(shown) + 1}"
         in tree.text
     )
     assert len(dumps(tree.content)) < 2.5 * MODEL_BUDGET_CHARS
-    assert (len(program["insights"][0]["below"]), program["left_out"]) == (60, 0)
+    assert (len(program["insights"][0]["below"]), program["left_out"]) == (30, 0)
     assert [branch["id"] for branch in one.content["insights"]] == [leaves[-1]]
     with pytest.raises(NotFound, match="is not an insight"):
         ask(memory, "insights", id=memory.remember("No insight at all").id)
