@@ -4,7 +4,7 @@
     python training/train_tags.py secrets FOLDER --out check.npz --check 5
 
 FOLDER has ``names.npz`` of ``names.py`` or ``secrets.npz`` of ``secret_lines.py``, and
-``mpnet.npz`` of ``run.py pairs``. A teacher is all-mpnet-base-v2, which is also told how each
+``mpnet.npz`` of ``run.py pairs``, whole or in parts (``mpnet-0.npz``). A teacher is all-mpnet-base-v2, which is also told how each
 word is written; three of them say what every text names or hides. The student learns these
 answers, and half from the labels where there are some. With ``--check N`` every N-th block of
 lines is kept back and measured. PyTorch and a GPU are needed.
@@ -259,7 +259,7 @@ def fit_student(
         loss.backward()
         optimiser.step()
         step += 1
-    print(f"student: {step} steps, loss {float(loss):.4f}", flush=True)
+    print(f"student: {step} steps, loss {loss.item():.4f}", flush=True)
     return student.eval()
 
 
@@ -320,7 +320,9 @@ def main() -> None:
     texts = Texts(options.folder / f"{options.kind}.npz")
     back = texts.kept_back(options.check)
     written = np.flatnonzero(back & (texts.sources < MADE))
-    weights = read_teacher(options.folder / "mpnet.npz") if options.teachers else {}
+    weights: dict[str, torch.Tensor] = {}
+    for path in sorted(options.folder.glob("mpnet*.npz")) if options.teachers else ():
+        weights |= read_teacher(path)
     labelled = np.flatnonzero(~back & (texts.sources < UNLABELLED))
     goals = torch.zeros(len(texts.tags), texts.classes, device=DEVICE)
     for seed in range(options.teachers):
