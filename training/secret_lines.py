@@ -4,9 +4,11 @@
 
 The lines of ``data/redaction`` with their secrets in double brackets; the same with other values,
 with a placeholder instead of the value, joined with other lines or put into other texts; the same
-with other words, of which only the teachers say what is secret. Harmless are the other texts of
-``data``, paragraphs of documentation and pieces of source code in the folders, but for those that
-speak of codes, keys or passwords.
+with other words, of which only the teachers say what is secret; sentences made in two kinds
+(``secret_frames.py``). Harmless are the other texts of ``data``, some with other numbers, and lines
+of ``data/names`` with passwords in the place of names; paragraphs of documentation and pieces of
+source code in the folders, but for those that speak of codes, keys or passwords. What ``MEASURED``
+names is left out, to measure what happens to ordinary texts (``judge_secrets.py --ordinary``).
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ import json
 import random
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from alter import Lexicon, read_lexicon, replacement
 from bethink.models.secret_model import split_words, word_shapes
-from names import BLOCK, CJK, DATA, MADE, UNLABELLED, Line, Words, join_lines, other_texts
+from names import BLOCK, CJK, DATA, MADE, TAGGED, UNLABELLED, Line, Words, join_lines
+from secret_frames import frames, values
+from words import texts_in
 
 FOLDER = DATA / "redaction"
 MARKED = re.compile("⟦(.*?)⟧", re.DOTALL)
@@ -45,11 +49,23 @@ PLACEHOLDERS = (
 )  # fmt: skip
 VARIANTS, HARMLESS, ALTERED = 7, 2, 2
 SIGNS, SHAPES = "!#$%&*+-_.@?~^", ("{w}{n}", "{W}{n}", "{w}-{v}", "{w}_{v}{n}", "{W}{s}{n}", "{w}{v}",
-    "{w}-{v}-{u}", "{W}{V}{n}", "{n}{w}{s}", "{w}{s}{v}", "{w}", "{W}{V}", "{w} {v} {u} {x}")  # fmt: skip
-LIST_FILE, HARMLESS_FILE = 19, 49
+    "{w}-{v}-{u}", "{W}{V}{n}", "{n}{w}{s}", "{w}{s}{v}", "{W}{V}", "{w} {v} {u} {x}")  # fmt: skip
+LIST_FILE, HARMLESS_FILE = 23, 49
+# Files of ``data`` that nothing is learnt from, and those that are no texts of their own.
+MEASURED = re.compile(
+    r"(?:checks|unseen|later|capture-check)/|pairs/[ekl]|answers/(?:life2|more)|questions/rules"
+    r"|names/(?:more\.|held)|capture/(?:turns-long-c|short-facts-c|infra)|sessions/e"
+    r"|stores/(?:code-9|life-9|chat-9|lang-16|lang-8|assist-16|notes-[12]0|agent|minutes|docs-2"
+    r"|diary-2|groups-5|friends-5)"
+)
+NO_TEXTS = re.compile(r"redaction/|README|names/known")
+# Of sentences made in two kinds so many hide a secret, and so many do not.
+HIDING, SHOWING = 9_000, 20_000
+NUMBER = re.compile(r"(?<![\w.,:/-])\d{2,6}(?![\w:/-]|[.,]\d)")
+SWAPPED = ("tool", "project", "symbol", "company", "place")
 # Suffixes of ordinary texts, and whether they are code; so many of prose and of code at most.
 ORDINARY = {".md": False, ".rst": False, ".pod": False, ".py": True, ".js": True, ".ts": True}
-MOST_ORDINARY, BLOCKS = 14_000, 30_000
+MOST_ORDINARY, BLOCKS = 8_000, 30_000
 # A text that speaks of these may tell one.
 SPEAKS = re.compile(
     r"pass(?:wor[dt]|code|phrase|wd)|\bpwd?\b|\bpins?\b|\bcodes?\b|\bkeys?\b|token|secret|credential"
@@ -92,6 +108,64 @@ def read_marked() -> list[tuple[int, int, str]]:
     return found
 
 
+def told_texts() -> frozenset[str]:
+    """The other texts of ``data`` that tell a secret or may tell one."""
+    rows = (FOLDER / "told.txt").read_text().splitlines()
+    return frozenset(re.sub("[⟦⟧]", "", row[2:]).replace("\\n", "\n") for row in rows)
+
+
+def own_texts(measured: bool) -> Iterator[str]:
+    """The other texts of ``data``, each once: those that are learnt from, or the others."""
+    seen = set(told_texts())
+    for path in sorted(DATA.rglob("*.*")):
+        name = str(path.relative_to(DATA))
+        if NO_TEXTS.search(name) or bool(MEASURED.match(name)) is not measured:
+            continue
+        whole = path.read_text()
+        if path.suffix == ".txt":
+            found = [written_text(row) for row in whole.splitlines()]
+        else:
+            rows = filter(str.strip, whole.splitlines()) if path.suffix == ".jsonl" else (whole,)
+            found = [text for row in rows for text in texts_in(json.loads(row))]
+        for text in found:
+            if len(text) > 12 and text not in seen:
+                seen.add(text)
+                yield text
+
+
+def written_text(row: str) -> str:
+    """The text of a line of a list, without marks and what stands before it."""
+    row = (
+        row.rsplit("\t", maxsplit=1)[-1]
+        if row[:2] in ("+\t", "-\t")
+        else re.sub(r"^[+-] (?:\w+: )?", "", row)
+    )
+    return TAGGED.sub(r"\1", row)
+
+
+def other_numbers(texts: Sequence[str], draw: random.Random) -> Iterator[str]:
+    """Texts once more with other numbers."""
+    for text in texts:
+        if len(text) < 300 and NUMBER.search(text):
+            yield NUMBER.sub(
+                lambda one: "".join(draw.choices(string.digits, k=draw.choice((len(one[0]), 4)))),
+                text,
+            )
+
+
+def other_names(value: Callable[[], str], draw: random.Random) -> Iterator[str]:
+    """Lines with names once more, with what may be a password in the place of a name."""
+    for path in sorted((DATA / "names").glob("*.txt")):
+        if MEASURED.match(f"names/{path.name}"):
+            continue
+        for row in path.read_text().splitlines():
+            if any(f"|{kind}]" in row for kind in SWAPPED) and not CJK.search(row):
+                yield TAGGED.sub(
+                    lambda tag: value() if tag[2] in SWAPPED and draw.random() < 0.7 else tag[1],
+                    row,
+                )
+
+
 class OtherValues:
     """Draws another value for a secret: of the same form, of another line, or a made one."""
 
@@ -102,6 +176,7 @@ class OtherValues:
         self._seen = [
             value for _, _, line in lines for value in MARKED.findall(line) if "«" not in value
         ]
+        self.short = [value for value in self._seen if len(value) < 30 and not CJK.search(value)]
 
     def __call__(self, old: str) -> str:
         if "«" in old or len(old) > 60 or "\n" in old:
@@ -190,7 +265,7 @@ def main() -> None:
     parser.add_argument("--ordinary", type=Path, nargs="+", required=True)
     given = parser.parse_args()
     draw, marked = random.Random(5), read_marked()
-    plain = list(other_texts(draw))
+    plain = list(own_texts(measured=False))
     lexicon = read_lexicon(plain)
     vocabulary = sorted({
         word.lower() for text in plain[::3] for word in re.findall(r"[^\W\d_]{3,11}", text)
@@ -227,9 +302,15 @@ def main() -> None:
                 ),
                 UNLABELLED,
             )
-    for place, text in enumerate((*plain, *ordinary_texts(given.ordinary, draw))):
-        if not SPEAKS.search(text):
-            words.add(Line(text, [], HARMLESS_FILE, place % BLOCKS), HARMLESS_FILE)
+    hidden = values(other.made, other.short, draw)
+    capitals = [word.capitalize() for word in draw.sample(vocabulary, len(vocabulary) // 3)]
+    value = values(other.made, (*other.short, *vocabulary, *capitals), draw)
+    for place, text in enumerate(frames(draw, hidden, HIDING, secret=True)):
+        words.add(read_line(text, LIST_FILE, place % BLOCKS), MADE + LIST_FILE)
+    documents = (text for text in ordinary_texts(given.ordinary, draw) if not SPEAKS.search(text))
+    harmless = (*plain, *other_numbers(plain, draw), *other_names(value, draw), *documents)
+    for place, text in enumerate((*harmless, *frames(draw, value, SHOWING, secret=False))):
+        words.add(Line(text, [], HARMLESS_FILE, place % BLOCKS), HARMLESS_FILE)
     words.save(given.out)
     print(f"{len(words.texts)} texts, {len(words.tags)} words")
 

@@ -4,7 +4,7 @@
     python training/train_tags.py secrets FOLDER --out check.npz --check 5
 
 FOLDER has ``names.npz`` of ``names.py`` or ``secrets.npz`` of ``secret_lines.py``, and
-``mpnet.npz`` of ``run.py pairs``. A teacher is all-mpnet-base-v2, which is also told how each
+``mpnet.npz`` of ``run.py pairs``, whole or in parts (``mpnet-0.npz``). A teacher is all-mpnet-base-v2, which is also told how each
 word is written; three of them say what every text names or hides. The student learns these
 answers, and half from the labels where there are some. With ``--check N`` every N-th block of
 lines is kept back and measured. PyTorch and a GPU are needed.
@@ -192,7 +192,7 @@ class Student(nn.Module):
 
 
 def fit_teacher(
-    weights: dict[str, torch.Tensor], texts: Texts, rows: np.ndarray, seed: int
+    weights: dict[str, torch.Tensor], texts: Texts, rows: np.ndarray, seed: int, seconds: float
 ) -> NameTeacher:
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
@@ -202,11 +202,12 @@ def fit_teacher(
     old = [parameter for parameter in teacher.parameters() if id(parameter) not in kept]
     optimiser = torch.optim.AdamW([{"params": old}, {"params": new}], T_RATE, weight_decay=0.01)
     plan = [batch for _ in range(T_EPOCHS) for batch in texts.plan(rows, draw, T_WORDS)]
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, [T_RATE, T_HEAD_RATE], total_steps=len(plan) + 1, pct_start=0.1
-    )
-    for batch in plan:
-        places = texts.places(batch)
+    start, step, losses = time.time(), 0, 0.0
+    while (progress := max(step / len(plan), (time.time() - start) / seconds)) < 1:
+        rate = min(1.0, step / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * progress))
+        for group, full in zip(optimiser.param_groups, (T_RATE, T_HEAD_RATE), strict=True):
+            group["lr"] = full * rate
+        places = texts.places(plan[step])
         inside = places >= 0
         with torch.autocast(DEVICE, torch.bfloat16):
             scores = teacher(places)
@@ -216,7 +217,11 @@ def fit_teacher(
         loss.backward()
         nn.utils.clip_grad_norm_(teacher.parameters(), 1.0)
         optimiser.step()
-        schedule.step()
+        step, losses = step + 1, losses + loss.detach()
+        if step % 500 == 0:
+            print(f"teacher {seed}: {step} of {len(plan)} steps,", end=" ")
+            print(f"{time.time() - start:.0f} s, loss {float(losses) / 500:.4f}", flush=True)
+            losses = 0.0
     return teacher.eval()
 
 
@@ -254,7 +259,7 @@ def fit_student(
         loss.backward()
         optimiser.step()
         step += 1
-    print(f"student: {step} steps", flush=True)
+    print(f"student: {step} steps, loss {loss.item():.4f}", flush=True)
     return student.eval()
 
 
@@ -307,6 +312,7 @@ def main() -> None:
     parser.add_argument("--check", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=170)
     parser.add_argument("--teachers", type=int, default=3, help="0: learn from the labels alone")
+    parser.add_argument("--teacher-seconds", type=float, default=600, help="each, at most")
     parser.add_argument("--first", type=Path, help="go on with the weights of this student")
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--words", type=int, default=WORDS, help="in a batch")
@@ -314,12 +320,15 @@ def main() -> None:
     texts = Texts(options.folder / f"{options.kind}.npz")
     back = texts.kept_back(options.check)
     written = np.flatnonzero(back & (texts.sources < MADE))
-    weights = read_teacher(options.folder / "mpnet.npz") if options.teachers else {}
+    weights: dict[str, torch.Tensor] = {}
+    for path in sorted(options.folder.glob("mpnet*.npz")) if options.teachers else ():
+        weights |= read_teacher(path)
     labelled = np.flatnonzero(~back & (texts.sources < UNLABELLED))
     goals = torch.zeros(len(texts.tags), texts.classes, device=DEVICE)
     for seed in range(options.teachers):
-        goals += answer(fit_teacher(weights, texts, labelled, seed), texts) / options.teachers
+        goals += answer(fit_teacher(weights, texts, labelled, seed, options.teacher_seconds), texts)
         print(f"teacher {seed}", flush=True)
+    goals /= max(1, options.teachers)
     taught = ~back & ((texts.sources < UNLABELLED) | (options.teachers > 0))
     student = Student(texts).to(DEVICE)
     if options.first:

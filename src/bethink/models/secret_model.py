@@ -19,13 +19,14 @@ from bethink.lang.words import is_ordinary
 from bethink.models.embed.encoder import ENCODER_DATA
 from bethink.models.word_tagger import Spans, WordTagger, join_shapes
 
-SECRET_WEIGHTS = "secrets-1.npz"  # noqa: S105 - a file name
+SECRET_WEIGHTS = "secrets-2.npz"  # noqa: S105 - a file name
 DISTANCES = (1, 2, 4, 8, 1)
-# A secret has a word of the first share, and goes on over words of the second.
-SURE, RATHER = 0.9, 0.3
-# In longer texts more words look like one by chance: there the first share is higher, and very
-# long ones are left to the rules, which take a fortieth of the time.
-SHORT, LONG = 40, 400  # words and signs
+# A secret with a digit has a word of the first share, one without of the second, and both go on
+# over words of the third.
+SURE, SURE_OF_LETTERS, RATHER = 0.7, 0.95, 0.3
+# In longer texts more words look like one by chance: there the shares are higher, and very long
+# ones are left to the rules, which take a fortieth of the time.
+SHORT, LONG = 20, 400  # words and signs
 _WORD = lazy_pattern(r"[^\W_]\w*|([^\w\s]|_)\1*")
 _CHUNK = lazy_pattern(r"\S+")
 _HEX = lazy_pattern(r"[0-9a-fA-F]+")
@@ -56,21 +57,18 @@ class SecretModel:
 
 def read_secrets(text: str, spans: Spans, shares: list[float]) -> Iterator[tuple[int, int]]:
     """Yield runs of words that are rather secret than not, if one of them surely is."""
-    first, sure = 0, 1 - (1 - SURE) * min(1, SHORT / len(spans))
+    first, doubt = 0, min(1, SHORT / len(spans))
     while first < len(spans):
         last = first
         while last < len(spans) and shares[last] >= RATHER:
             last += 1
-        share = max(shares[first:last], default=0.0)
-        if share >= sure and _is_chosen(text[spans[first][0] : spans[last - 1][1]]):
-            yield spans[first][0], spans[last - 1][1]
+        if last > first:
+            begin, end = spans[first][0], spans[last - 1][1]
+            part = text[begin:end]
+            sure = SURE if any(map(str.isdigit, part)) else SURE_OF_LETTERS
+            if max(shares[first:last]) >= 1 - (1 - sure) * doubt and not _MADE.search(part):
+                yield begin, end
         first = last + 1
-
-
-def _is_chosen(part: str) -> bool:
-    """Whether letters and digits are mixed, as few words and numbers are, and by no machine."""
-    mixed = any(map(str.isalpha, part)) and any(map(str.isdigit, part))
-    return mixed and _MADE.search(part) is None
 
 
 def split_words(text: str) -> list[tuple[int, int]]:

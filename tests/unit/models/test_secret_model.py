@@ -19,6 +19,9 @@ from bethink.models.secret_model import SecretModel, secret_model
     "text, secret",
     [
         ("Anmeldung am NAS mit timo und Fichtennadel_5", "Fichtennadel_5"),
+        ("Staging lets you in as marta with heronlake", "heronlake"),
+        ("Ladder is in the shed, 7302 on the keypad and push hard", "7302"),
+        ("Per entrare dal cancello digita 7302", "7302"),
     ],
 )
 def test_a_secret_without_a_label_is_found(text: str, secret: str) -> None:
@@ -39,6 +42,9 @@ def test_a_secret_without_a_label_is_found(text: str, secret: str) -> None:
         "The port of the billing API is 8080",
         "We no longer use MongoDB, we use PostgreSQL",
         "Login works again since v2.3.1 on node db7",
+        "The room number of the annex is 4471",
+        "The door code of the annex is in the vault",
+        "Der Fehlercode ist 4711, die Durchwahl 309",
         "def add(a: int, b: int) -> int: return a + b",
     ],
 )
