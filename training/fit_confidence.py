@@ -291,7 +291,7 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--cache", type=Path, required=True, help="keeps the filled stores")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--silent", type=float, default=0.04, help="below it nothing is returned")
+    parser.add_argument("--silent", type=float, default=0.045, help="below it nothing is returned")
     options = parser.parse_args()
     given = (options.folders, options.cache)
     count = len(jobs_of(options.folders))

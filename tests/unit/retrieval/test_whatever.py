@@ -285,7 +285,7 @@ def test_a_question_leans_to_the_kind_it_asks_for(kept):
 
     assert [
         (reason.value, reason.why) for reason in money.evidence if reason.by == "answer_kind"
-    ] == [(0.04, "requested kind: decision")]
+    ] == [(0.035, "requested kind: decision")]
 
 
 @each_row("language", LANGUAGES)

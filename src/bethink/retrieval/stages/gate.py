@@ -199,7 +199,7 @@ class Confidence:
     """
 
     found: float = 0.4
-    unsure: float = 0.04
+    unsure: float = 0.045
     intercept: float = -6.912
     cosine: float = 16.203
     words: float = 0.0
