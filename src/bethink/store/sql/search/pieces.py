@@ -24,7 +24,7 @@ from bethink.store.analysis import (
     query_units,
     trigrams,
 )
-from bethink.store.sql.connection import Database, as_table
+from bethink.store.sql.connection import Database, Row, as_table, is_on_server, read_ahead
 from bethink.store.sql.search.lexical import (
     MAX_QUERY_LENGTH,
     ItemLoader,
@@ -65,8 +65,9 @@ def search_pieces(
     scores: dict[int, float] = {}
     reasons: dict[int, list[str]] = {}
     ids: dict[int, str] = {}
+    matches = _find_words(db, list(words), search, predicate, alone=is_alone)
     for piece, weight in words.items():
-        for row, worth, why in _find_word(db, piece, search, predicate, alone=is_alone):
+        for row, worth, why in matches[piece]:
             ids[row.rid] = row.id
             scores[row.rid] = scores.get(row.rid, 0.0) + weight * worth / total
             reasons.setdefault(row.rid, []).append(why)
@@ -93,23 +94,40 @@ def _query_words(db: Database, text: str, as_of_ms: int | None) -> dict[str, flo
     return found
 
 
-def _find_word(
-    db: Database, piece: str, search: TrigramSearch, predicate: Predicate, *, alone: bool
-) -> _Matches:
-    """Return the memories that hold a word, by the first method that finds any."""
-    found: _Matches = [
-        (row, worth, f"contains {piece}" if inside == piece else f"'{piece}' is part of '{inside}'")
-        for row, worth, inside in _substring_matches(db, piece, search, predicate, alone=alone)
-    ]
-    swapped = piece.translate(_SWAP_Z_AND_Y)
-    if not found and swapped != piece:
-        found = [
-            (row, SWAP_SIMILARITY * worth, f"'{piece}' read as '{inside}', z and y swapped")
-            for row, worth, inside in _substring_matches(
-                db, swapped, search, predicate, alone=alone
-            )
+def _find_words(
+    db: Database, words: Sequence[str], search: TrigramSearch, predicate: Predicate, *, alone: bool
+) -> dict[str, _Matches]:
+    """Return the memories that hold each word, by the first method that finds any.
+
+    A server is asked for all words at once: of the texts first as typed, then by what is left;
+    of the originals, which few have, by every method.
+    """
+    swapped = {word: word.translate(_SWAP_Z_AND_Y) for word in words}
+    others = {word: [[swapped[word]], word_windows(word)] for word in words}
+    typed = [[word] for word in words]
+    every = [*typed, *(pieces for word in words for pieces in others[word])]
+    if not search.original:
+        read_ahead(db, *(_term_query(piece) for pieces in every for piece in pieces))
+    _candidates_ahead(db, every if search.original else typed, search, predicate)
+    found: dict[str, _Matches] = {
+        word: [
+            (row, worth, f"contains {word}" if inside == word else f"'{word}' is part of '{inside}'")
+            for row, worth, inside in _substring_matches(db, word, search, predicate, alone=alone)
         ]
-    return found or _window_matches(db, piece, search, predicate)
+        for word in words
+    }
+    left = [word for word in words if not found[word]]
+    _candidates_ahead(db, [pieces for word in left for pieces in others[word]], search, predicate)
+    for word in left:
+        if swapped[word] != word:
+            found[word] = [
+                (row, SWAP_SIMILARITY * worth, f"'{word}' read as '{inside}', z and y swapped")
+                for row, worth, inside in _substring_matches(
+                    db, swapped[word], search, predicate, alone=alone
+                )
+            ]
+        found[word] = found[word] or _window_matches(db, word, search, predicate)
+    return found
 
 
 def _substring_matches(
@@ -178,10 +196,24 @@ def _coverage(query_word: str, windows: Sequence[str], word: str) -> float:
     return share if share > MIN_COVERAGE else 0.0
 
 
+def _candidates_ahead(
+    db: Database, every: Iterable[Sequence[str]], search: TrigramSearch, predicate: Predicate
+) -> None:
+    if is_on_server(db):
+        for pieces in filter(None, every):
+            read_ahead(db, _candidate_query(db, pieces, search, predicate))
+
+
 def _candidate_rows(
     db: Database, pieces: Sequence[str], search: TrigramSearch, predicate: Predicate
 ) -> Iterator[_TextRow]:
     """Yield memories in scope that may hold one of the pieces, newest first."""
+    return map(_TextRow._make, db.execute(*_candidate_query(db, pieces, search, predicate)))
+
+
+def _candidate_query(
+    db: Database, pieces: Sequence[str], search: TrigramSearch, predicate: Predicate
+) -> tuple[str, Row]:
     trigram_query = " OR ".join(
         f"({' AND '.join(map(quote_fts5, trigrams(piece)))})" for piece in pieces
     )
@@ -192,14 +224,19 @@ def _candidate_rows(
     if len(rows):
         sources.append("SELECT value FROM carray(?)")
         values.append(as_table(rows))
-    cursor = db.execute(
-        f"""
+    sql = f"""
         SELECT i.rid, i.id, {columns} FROM ({" UNION ".join(sources)}) AS g
         CROSS JOIN item AS i ON i.rid = g.rowid
-        WHERE ({predicate.sql}) {has_original} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}""",
-        (*values, *predicate.values),
-    )
-    return map(_TextRow._make, cursor)
+        WHERE ({predicate.sql}) {has_original} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}"""
+    return sql, (*values, *predicate.values)
+
+
+def _term_query(piece: str) -> tuple[str, Row]:
+    """Return the query for index words that may hold a piece."""
+    sql = f"""
+        SELECT term.tid, term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid
+        WHERE vocabulary MATCH ? ORDER BY v.rowid LIMIT {MAX_MATCHING_TERMS}"""
+    return sql, (" AND ".join(map(quote_fts5, trigrams(piece))),)
 
 
 def _rows_with_terms(db: Database, pieces: Iterable[str]) -> Sequence[int]:
@@ -210,11 +247,7 @@ def _rows_with_terms(db: Database, pieces: Iterable[str]) -> Sequence[int]:
     """
     found: dict[int, None] = {}
     for piece in pieces:
-        matching = db.execute(
-            "SELECT term.tid, term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid"
-            f" WHERE vocabulary MATCH ? ORDER BY v.rowid LIMIT {MAX_MATCHING_TERMS}",
-            (" AND ".join(map(quote_fts5, trigrams(piece))),),
-        )
+        matching = db.execute(*_term_query(piece))
         found.update((tid, None) for tid, term in matching if piece in term)
     if not found:
         return ()
