@@ -615,7 +615,9 @@ def _filter_in_scope(
         if _is_settled(in_scope, head, ranking, depth):
             return in_scope
     rids = ranking.rids.tolist()
-    ids = rows_in_scope(db, ranking.rids, predicate)
+    rows = predicate.rows  # where they are known, no others are in scope
+    known = ranking.rids if rows is None else ranking.rids[np.isin(ranking.rids, rows)]
+    ids = rows_in_scope(db, known, predicate)
     places = np.flatnonzero(np.fromiter(map(ids.__contains__, rids), bool, len(rids)))
     cosines = ranking.cosines[places]
     if (cosines[1:] == cosines[:-1]).any():

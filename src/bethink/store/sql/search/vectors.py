@@ -151,11 +151,8 @@ class VectorIndex:
     def _read_searched(
         self, db: Database, model: str, dim: int, *, hides: bool
     ) -> _Searched | None:
-        hidden = (
-            {mid: (count, parts) for mid, count, parts in select(db, _COUNT_HIDDEN)}
-            if hides
-            else {}
-        )
+        counted = select(db, _COUNT_HIDDEN) if hides else ()
+        hidden = {mid: (count, parts) for mid, count, parts in counted}
         known = _model_in_use(db, model, dim, hidden)
         if known is None:
             return None
