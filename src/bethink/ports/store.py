@@ -84,11 +84,12 @@ class ItemSearch(Protocol):
         *,
         text: str | None = None,
         nearest: tuple[Vector, str, int] | None = None,
+        pieces: TrigramSearch | None = None,
     ) -> None:
         """Tell what will be asked, as `Store.read_ahead` does.
 
         That is of a scope `substring` of a text, `vector` with its vector, model and depth
-        (``nearest``), or any search; without a scope the words of a text.
+        (``nearest``), `pieces`, or any search; without a scope the words of a text.
         """
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:

@@ -44,10 +44,10 @@ class Dense:
 
     def read_ahead(self, ctx: Context) -> None:
         """Tell the store which vector will be looked for, where nothing can skip it."""
-        if self.weighted and not self.after and late_interaction(ctx.embedder):
-            vector, scope = ctx.weighted_vector(), self._search_scope(ctx)
+        if not self.after and late_interaction(ctx.embedder) and not self.skip({}, ctx):
+            vector = ctx.weighted_vector() if self.weighted else ctx.embedding().vector
             model, depth = cast("Embedder", ctx.embedder).model, self._depth(ctx)
-            ctx.store.search.read_ahead(scope, nearest=(vector, model, depth))
+            ctx.store.search.read_ahead(self._search_scope(ctx), nearest=(vector, model, depth))
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         if self.levels and self._requested_count(ctx) == 0:

@@ -82,7 +82,7 @@ class Substring:
 
     def read_ahead(self, ctx: Context) -> None:
         """Tell the store that the words will be looked for, where nothing can skip it."""
-        if not (self.enough or self.until_full or self.skip({}, ctx)):
+        if not (self.enough or self.skip({}, ctx)):
             ctx.store.search.read_ahead(ctx.scope, text=ctx.query.text)
 
     def __call__(self, ctx: Context) -> Pool:

@@ -213,10 +213,7 @@ def save_question(call: Call) -> Reply:
 
 def conflicts(call: Call) -> Reply:
     found = [
-        {
-            "memory": memory_json(one.item),
-            "others": [record_json(other) for other in one.others],
-        }
+        {"memory": memory_json(one.item), "others": [record_json(other) for other in one.others]}
         for one in call.memory.conflicts()
     ]
     return Reply("", {"conflicts": found})

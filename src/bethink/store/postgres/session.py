@@ -244,6 +244,7 @@ class Session:
         self._begin = begin
         self.changed: frozenset[str] = frozenset()  # the tables that have old rows now
         self._changes = self._total = 0
+        self._will_change = False  # whether rows wait that are certain to change something
         self._known: KnownRows = {}
         self._lasting = Lasting([], {}, set())
         self._ahead = ReadAhead()
@@ -360,8 +361,8 @@ class Session:
         return self._total
 
     def changes_anything(self) -> bool:
-        """Whether a statement has changed a row; only if none has yet, what waits is sent."""
-        return bool(self._total or self.total_changes())
+        """Whether a statement has changed a row, or will; if that is open, what waits is sent."""
+        return self._will_change or bool(self._total or self.total_changes())
 
     def finish(self, end: str) -> str | None:
         """Send what waits with the end of the transaction; return what the server says to it."""
@@ -531,6 +532,7 @@ class Session:
         return words.trigram_patterns(group) if patterns else words.vocabulary_trigrams(group)
 
     def _insert_many(self, insert: Insert, rows: Sequence[Row]) -> Rows:
+        self._will_change |= not re.search(r" WHERE |NOTHING", insert.conflict)
         columns = ", ".join((SPACE_ID, *insert.columns))
         kinds = tables()[insert.table].columns
         arrays = ", ".join(f"?{n}::{kinds[name]}[]" for n, name in enumerate(insert.given, 1))

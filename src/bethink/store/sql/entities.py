@@ -133,9 +133,8 @@ def latest_mentions(
 ) -> dict[str, list[Item]]:
     """Return for every entity the latest items in scope that mention it."""
     predicate = compile_scope(scope)
-    sql = (_MENTIONING_NOW if scope.as_of is None else _MENTIONING_AS_OF).replace(
-        "PREDICATE", predicate.sql
-    )
+    sql = _MENTIONING_NOW if scope.as_of is None else _MENTIONING_AS_OF
+    sql = sql.replace("PREDICATE", predicate.sql)
     asked = {entity: (sql, (entity, *predicate.values, each)) for entity in entities}
     read_ahead(db, *asked.values())
     rows = {entity: [rid for (rid,) in select(db, *query)] for entity, query in asked.items()}

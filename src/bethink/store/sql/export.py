@@ -229,10 +229,7 @@ TABLES_BEFORE_ITEMS = {
             " last_seen_at:time?"
         ),
     ),
-    "alias": (
-        "alias ORDER BY alias, entity",
-        _layout("alias:id entity:id classification:level*"),
-    ),
+    "alias": ("alias ORDER BY alias, entity", _layout("alias:id entity:id classification:level*")),
 }
 TABLES_AFTER_ITEMS = {
     "link": (

@@ -303,10 +303,8 @@ class SqlGraph:
             if not ids:
                 return SharedEntities()
             values: Row = (as_table(tuple(dict.fromkeys(ids))), min_confidence)
-            mention, sql = (
-                IS_MENTION,
-                _ENTITIES_OF_ITEMS.format(count="e.mentions", mention=IS_MENTION),
-            )
+            mention = IS_MENTION
+            sql = _ENTITIES_OF_ITEMS.format(count="e.mentions", mention=mention)
             if as_of is not None:
                 # Mentioned then or now: the caller checks the entities of its revisions.
                 mention, values = MENTION_LINK, (to_ms(as_of), *values)

@@ -76,12 +76,11 @@ def append_json(stored: str | None, entry: object) -> str:
 
 def apply_decay(db: Database, ids: Sequence[str], now: int, fading: UsageDecay) -> None:
     """Count one recall: returned memories regain strength; every interval, a tick follows."""
+    read_ahead(db, (_LAST_TICK, ()), (_SELECT_DECAY, (to_json_ids(ids),)))
+    count = int(db.execute(_COUNT_RECALL).get) if fading.interval >= 1 else 0
     number, last, total = next(iter(select(db, _LAST_TICK)), (0, now - 1, 0.0))
     _restore_strength(db, ids, now, max(now + int(fading.grace_s * 1000), last + 1), fading)
-    if fading.interval < 1:
-        return
-    count = int(db.execute(_COUNT_RECALL).get)
-    if count % fading.interval == 0:
+    if fading.interval >= 1 and count % fading.interval == 0:
         # Never before the last one, even if the clock went back.
         at = max(now, last + 1)
         db.execute(_INSERT_TICK, (number + 1, at, fading.rate, total + fading.rate))
@@ -218,10 +217,8 @@ def read_activity(db: Database, entities: Sequence[str], now: datetime) -> dict[
             entity: _activity_as_of([_PastMention(*row) for row in seen], at)
             for entity, seen in groupby(rows, itemgetter(0))
         }
-    found = {}
-    for entity, first, mentions, later, day, week, mean in select(
-        db, _SELECT_ACTIVITY, (at, requested)
-    ):
+    found, rows = {}, select(db, _SELECT_ACTIVITY, (at, requested))
+    for entity, first, mentions, later, day, week, mean in rows:
         counts = ActivityCounts(day, week, max(mentions - later, week))
         found[entity] = Activity(counts, from_ms(first), 0.5 if mean is None else mean)
     return found

@@ -67,14 +67,15 @@ class Trigram:
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         return skip_if_filled(found, self.after, self.enough, ctx)
 
+    def read_ahead(self, ctx: Context) -> None:
+        ctx.store.search.read_ahead(ctx.scope, pieces=self._search(ctx))
+
     def __call__(self, ctx: Context) -> Pool:
-        search = TrigramSearch(
-            ctx.query.text,
-            ctx.candidate_limit(self.depth),
-            self.within == "original",
-            self.min_share,
-        )
-        return ranked_pool(self.name, ctx.store.search.pieces(search, ctx.scope), ctx)
+        return ranked_pool(self.name, ctx.store.search.pieces(self._search(ctx), ctx.scope), ctx)
+
+    def _search(self, ctx: Context) -> TrigramSearch:
+        limit, is_original = ctx.candidate_limit(self.depth), self.within == "original"
+        return TrigramSearch(ctx.query.text, limit, is_original, self.min_share)
 
 
 EDGE_ID_PREFIX = "edge:"

@@ -10,7 +10,8 @@ share one. The memories' trigrams find the candidates, their texts decide.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
@@ -24,7 +25,7 @@ from bethink.store.analysis import (
     query_units,
     trigrams,
 )
-from bethink.store.sql.connection import Database, as_table
+from bethink.store.sql.connection import Database, Row, as_table, is_on_server, read_ahead
 from bethink.store.sql.search.lexical import (
     MAX_QUERY_LENGTH,
     ItemLoader,
@@ -44,6 +45,10 @@ SWAP_SIMILARITY = 0.9
 MIN_COVERAGE = 0.5
 _WORD = lazy_pattern(r"[^\W_]+")
 _SWAP_Z_AND_Y = str.maketrans("zyZY", "yzYZ")
+_TERMS_WITH = f"""
+    SELECT term.tid, term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid
+    WHERE vocabulary MATCH ? ORDER BY v.rowid LIMIT {MAX_MATCHING_TERMS}
+"""
 
 
 class _TextRow(NamedTuple):
@@ -53,6 +58,7 @@ class _TextRow(NamedTuple):
 
 
 _Matches = list[tuple[_TextRow, float, str]]  # memories, each with its worth and why
+_Find = Callable[[str], Iterator[tuple[_TextRow, float, str]]]
 
 
 def search_pieces(
@@ -65,8 +71,14 @@ def search_pieces(
     scores: dict[int, float] = {}
     reasons: dict[int, list[str]] = {}
     ids: dict[int, str] = {}
+    find = partial(_substring_matches, db, search=search, predicate=predicate, alone=is_alone)
+    if is_on_server(db):
+        read_ahead(db, *[_query(db, [word], search, predicate) for word in words])
+        left = _ways(word for word in words if not any(find(word)))
+        read_ahead(db, *[_query(db, pieces, search, predicate) for pieces in left])
     for piece, weight in words.items():
-        for row, worth, why in _find_word(db, piece, search, predicate, alone=is_alone):
+        matches = _find_word(piece, find) or _window_matches(db, piece, search, predicate)
+        for row, worth, why in matches:
             ids[row.rid] = row.id
             scores[row.rid] = scores.get(row.rid, 0.0) + weight * worth / total
             reasons.setdefault(row.rid, []).append(why)
@@ -75,6 +87,19 @@ def search_pieces(
     found = [(rid, scores[rid], "; ".join(reasons[rid])) for rid in best]
     note = f"{len(words)} words searched in the {'originals' if search.original else 'texts'}"
     return SearchResult(load_matches(db, found, hydrate), note, 1.0 if words else 0.0)
+
+
+def search_ahead(db: Database, search: TrigramSearch, predicate: Predicate) -> None:
+    """Tell what `search_pieces` will ask first: index words; of originals, which are few, all."""
+    for pieces in _ways(_query_words(db, search.text, predicate.as_of_ms)):
+        by_term = ((_TERMS_WITH, (_holds(piece),)) for piece in pieces)
+        read_ahead(db, *([_query(db, pieces, search, predicate)] if search.original else by_term))
+
+
+def _ways(words: Iterable[str]) -> list[list[str]]:
+    """Return the pieces by which each method looks for each of the words."""
+    ways = (([word], [word.translate(_SWAP_Z_AND_Y)], word_windows(word)) for word in words)
+    return [pieces for way in ways for pieces in way if pieces]
 
 
 def _query_words(db: Database, text: str, as_of_ms: int | None) -> dict[str, float]:
@@ -93,23 +118,19 @@ def _query_words(db: Database, text: str, as_of_ms: int | None) -> dict[str, flo
     return found
 
 
-def _find_word(
-    db: Database, piece: str, search: TrigramSearch, predicate: Predicate, *, alone: bool
-) -> _Matches:
-    """Return the memories that hold a word, by the first method that finds any."""
+def _find_word(piece: str, find: _Find) -> _Matches:
+    """Return the memories that hold a word as typed or, if none does, with z and y swapped."""
     found: _Matches = [
         (row, worth, f"contains {piece}" if inside == piece else f"'{piece}' is part of '{inside}'")
-        for row, worth, inside in _substring_matches(db, piece, search, predicate, alone=alone)
+        for row, worth, inside in find(piece)
     ]
     swapped = piece.translate(_SWAP_Z_AND_Y)
     if not found and swapped != piece:
         found = [
             (row, SWAP_SIMILARITY * worth, f"'{piece}' read as '{inside}', z and y swapped")
-            for row, worth, inside in _substring_matches(
-                db, swapped, search, predicate, alone=alone
-            )
+            for row, worth, inside in find(swapped)
         ]
-    return found or _window_matches(db, piece, search, predicate)
+    return found
 
 
 def _substring_matches(
@@ -117,7 +138,7 @@ def _substring_matches(
 ) -> Iterator[tuple[_TextRow, float, str]]:
     """Yield memories with a word that holds a piece; a question of one word needs no more."""
     shortest, least = (MIN_WORD_LENGTH, search.min_share) if alone else (MIN_PART_LENGTH, 0.0)
-    for row in _candidate_rows(db, [piece], search, predicate):
+    for row in map(_TextRow._make, db.execute(*_query(db, [piece], search, predicate))):
         match = best_substring_match(piece, fold(row.text), shortest)
         if match is not None:
             yield row, max(match[0], least), match[1]
@@ -128,15 +149,12 @@ def _window_matches(
 ) -> _Matches:
     windows = word_windows(piece)
     found = []
-    for row in _candidate_rows(db, windows, search, predicate) if windows else ():
+    query = _query(db, windows, search, predicate) if windows else None
+    for row in map(_TextRow._make, db.execute(*query) if query else ()):
         # Of words that hold as much the shortest: it has the least besides.
-        covered, _, word = max(
-            (
-                (_coverage(piece, windows, word), -len(word), word)
-                for word in set(_WORD.findall(fold(row.text)))
-            ),
-            default=(0.0, 0, ""),
-        )
+        words = set(_WORD.findall(fold(row.text)))
+        measured = ((_coverage(piece, windows, word), -len(word), word) for word in words)
+        covered, _, word = max(measured, default=(0.0, 0, ""))
         if covered:
             found.append((row, PART_SIMILARITY * covered, f"'{piece}' is similar to '{word}'"))
     return found
@@ -178,13 +196,11 @@ def _coverage(query_word: str, windows: Sequence[str], word: str) -> float:
     return share if share > MIN_COVERAGE else 0.0
 
 
-def _candidate_rows(
+def _query(
     db: Database, pieces: Sequence[str], search: TrigramSearch, predicate: Predicate
-) -> Iterator[_TextRow]:
-    """Yield memories in scope that may hold one of the pieces, newest first."""
-    trigram_query = " OR ".join(
-        f"({' AND '.join(map(quote_fts5, trigrams(piece)))})" for piece in pieces
-    )
+) -> tuple[str, Row]:
+    """Return the query for memories in scope that may hold one of the pieces, newest first."""
+    trigram_query = " OR ".join(f"({_holds(piece)})" for piece in pieces)
     columns = "i.original" if search.original else "i.text || '\n' || i.about"
     has_original = "AND i.original IS NOT NULL" if search.original else ""
     sources, values = ["SELECT rowid FROM grams WHERE grams MATCH ?"], [trigram_query]
@@ -192,14 +208,15 @@ def _candidate_rows(
     if len(rows):
         sources.append("SELECT value FROM carray(?)")
         values.append(as_table(rows))
-    cursor = db.execute(
-        f"""
+    sql = f"""
         SELECT i.rid, i.id, {columns} FROM ({" UNION ".join(sources)}) AS g
         CROSS JOIN item AS i ON i.rid = g.rowid
-        WHERE ({predicate.sql}) {has_original} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}""",
-        (*values, *predicate.values),
-    )
-    return map(_TextRow._make, cursor)
+        WHERE ({predicate.sql}) {has_original} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}"""
+    return sql, (*values, *predicate.values)
+
+
+def _holds(piece: str) -> str:
+    return " AND ".join(map(quote_fts5, trigrams(piece)))
 
 
 def _rows_with_terms(db: Database, pieces: Iterable[str]) -> Sequence[int]:
@@ -210,11 +227,7 @@ def _rows_with_terms(db: Database, pieces: Iterable[str]) -> Sequence[int]:
     """
     found: dict[int, None] = {}
     for piece in pieces:
-        matching = db.execute(
-            "SELECT term.tid, term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid"
-            f" WHERE vocabulary MATCH ? ORDER BY v.rowid LIMIT {MAX_MATCHING_TERMS}",
-            (" AND ".join(map(quote_fts5, trigrams(piece))),),
-        )
+        matching = db.execute(_TERMS_WITH, (_holds(piece),))
         found.update((tid, None) for tid, term in matching if piece in term)
     if not found:
         return ()

@@ -200,12 +200,7 @@ class SqlSearch:
     What only some questions need is imported where it is used: start-up time of a recall.
     """
 
-    def __init__(
-        self,
-        connections: Connections,
-        vectors: VectorIndex,
-        cache: StateCache,
-    ) -> None:
+    def __init__(self, connections: Connections, vectors: VectorIndex, cache: StateCache) -> None:
         self._connections = connections
         self._vectors = vectors
         self._cache = cache
@@ -255,6 +250,7 @@ class SqlSearch:
         *,
         text: str | None = None,
         nearest: tuple[Vector, str, int] | None = None,
+        pieces: TrigramSearch | None = None,
     ) -> None:
         with self._connections.read_transaction() as db:
             if not is_on_server(db):
@@ -267,6 +263,10 @@ class SqlSearch:
             elif nearest is not None:
                 where = self._predicate(db, scope)
                 self._vectors.search_ahead(db, *nearest, where, self._reader(scope))
+            elif pieces is not None:
+                from bethink.store.sql.search.pieces import search_ahead as pieces_ahead
+
+                pieces_ahead(db, pieces, self._predicate(db, scope))
             elif text is not None:
                 from bethink.store.sql.search.fuzzy import search_ahead  # see above
 

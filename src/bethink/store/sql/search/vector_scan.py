@@ -239,7 +239,7 @@ class ChunkCache:
 
     def read(self, db: Database, model: StoredModel) -> StoredVectors:
         """Return all vectors of a model as this transaction sees them."""
-        versions = tuple(select(db, _SELECT_VERSIONS, (model.mid,)))
+        versions = tuple(select(db, SELECT_VERSIONS, (model.mid,)))
         before = self._cache.latest(db, _STORED)
         read = partial(_read_changed, db, model, versions, before)
         return self._cache.get(db, _STORED, read, state=(model.mid, versions))
@@ -517,7 +517,7 @@ def times_ahead(db: Database, rids: IntArray) -> None:
         read_ahead(db, (_TIMES, (as_table(rids),)))
 
 
-_SELECT_VERSIONS = "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number"
+SELECT_VERSIONS = "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number"
 _STORED = CachePart[StoredVectors]()
 _SCAN, _SAMPLE = CachePart[VectorScan](), CachePart[VectorSample]()
 _VISIBLE: CachePart[_Visible] = CachePart(limit=16)
@@ -615,7 +615,9 @@ def _filter_in_scope(
         if _is_settled(in_scope, head, ranking, depth):
             return in_scope
     rids = ranking.rids.tolist()
-    ids = rows_in_scope(db, ranking.rids, predicate)
+    rows = predicate.rows  # where they are known, no others are in scope
+    known = ranking.rids if rows is None else ranking.rids[np.isin(ranking.rids, rows)]
+    ids = rows_in_scope(db, known, predicate)
     places = np.flatnonzero(np.fromiter(map(ids.__contains__, rids), bool, len(rids)))
     cosines = ranking.cosines[places]
     if (cosines[1:] == cosines[:-1]).any():
