@@ -23,7 +23,7 @@ SECRET_WEIGHTS = "secrets-2.npz"  # noqa: S105 - a file name
 DISTANCES = (1, 2, 4, 8, 1)
 # A secret with a digit has a word of the first share, one without of the second, and both go on
 # over words of the third.
-SURE, SURE_OF_LETTERS, RATHER = 0.7, 0.95, 0.3
+SURE, SURE_OF_LETTERS, RATHER = 0.8, 0.9, 0.3
 # In longer texts more words look like one by chance: there the shares are higher, and very long
 # ones are left to the rules, which take a fortieth of the time.
 SHORT, LONG = 20, 400  # words and signs

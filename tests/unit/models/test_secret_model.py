@@ -20,7 +20,7 @@ from bethink.models.secret_model import SecretModel, secret_model
     [
         ("Anmeldung am NAS mit timo und Fichtennadel_5", "Fichtennadel_5"),
         ("Staging lets you in as marta with heronlake", "heronlake"),
-        ("Ladder is in the shed, 7302 on the keypad and push hard", "7302"),
+        ("to get into the shed type 7302 and push hard", "7302"),
         ("Per entrare dal cancello digita 7302", "7302"),
     ],
 )
