@@ -20,7 +20,7 @@ from bethink.models.secret_model import SecretModel, secret_model
     [
         ("Anmeldung am NAS mit timo und Fichtennadel_5", "Fichtennadel_5"),
         ("Staging lets you in as marta with heronlake", "heronlake"),
-        ("to get into the shed type 7302 and push hard", "7302"),
+        ("Side gate: 7302 and then the green button", "7302"),
         ("Per entrare dal cancello digita 7302", "7302"),
     ],
 )
