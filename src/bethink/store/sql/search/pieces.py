@@ -92,10 +92,8 @@ def search_pieces(
 def search_ahead(db: Database, search: TrigramSearch, predicate: Predicate) -> None:
     """Tell what `search_pieces` will ask first: index words; of originals, which are few, all."""
     for pieces in _ways(_query_words(db, search.text, predicate.as_of_ms)):
-        if search.original:
-            read_ahead(db, _query(db, pieces, search, predicate))
-        else:
-            read_ahead(db, *((_TERMS_WITH, (_holds(piece),)) for piece in pieces))
+        by_term = ((_TERMS_WITH, (_holds(piece),)) for piece in pieces)
+        read_ahead(db, *([_query(db, pieces, search, predicate)] if search.original else by_term))
 
 
 def _ways(words: Iterable[str]) -> list[list[str]]:

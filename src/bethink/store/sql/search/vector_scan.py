@@ -239,7 +239,7 @@ class ChunkCache:
 
     def read(self, db: Database, model: StoredModel) -> StoredVectors:
         """Return all vectors of a model as this transaction sees them."""
-        versions = tuple(select(db, _SELECT_VERSIONS, (model.mid,)))
+        versions = tuple(select(db, SELECT_VERSIONS, (model.mid,)))
         before = self._cache.latest(db, _STORED)
         read = partial(_read_changed, db, model, versions, before)
         return self._cache.get(db, _STORED, read, state=(model.mid, versions))
@@ -517,7 +517,7 @@ def times_ahead(db: Database, rids: IntArray) -> None:
         read_ahead(db, (_TIMES, (as_table(rids),)))
 
 
-_SELECT_VERSIONS = "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number"
+SELECT_VERSIONS = "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number"
 _STORED = CachePart[StoredVectors]()
 _SCAN, _SAMPLE = CachePart[VectorScan](), CachePart[VectorSample]()
 _VISIBLE: CachePart[_Visible] = CachePart(limit=16)

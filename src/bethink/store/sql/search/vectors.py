@@ -153,6 +153,8 @@ class VectorIndex:
     ) -> _Searched | None:
         counted = select(db, _COUNT_HIDDEN) if hides else ()
         hidden = {mid: (count, parts) for mid, count, parts in counted}
+        if is_on_server(db) and (own := vector_index.find_model(db, model)) is not None:
+            read_ahead(db, (vector_scan.SELECT_VERSIONS, (own.mid,)))
         known = _model_in_use(db, model, dim, hidden)
         if known is None:
             return None
