@@ -39,7 +39,8 @@ def test_a_recall_and_a_write_wait_seldom_for_the_server(
 ) -> None:
     """A recall waits at most six times, a write twelve times, whatever they find.
 
-    Of the other profiles each waits as often as its own limit says. In a process that has opened the space before; what it keeps of it is read once.
+    Each of the other profiles waits as often as its own limit says. In a process that has opened
+    the space before; what it keeps of it is read once.
     """
     space = f"trips-{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:16]}"
     notes, questions = lines("backend-team.jsonl"), lines("backend-team.questions.jsonl")
