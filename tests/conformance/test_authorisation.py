@@ -206,7 +206,7 @@ def test_no_resource_or_prompt_deviates_from_the_table(
 
 def test_the_running_application_has_no_other_routes(memory: Memory, tmp_path: Path) -> None:
     """Every path and method that it answers is in the tables that have rows."""
-    app: Any = make_test_app(memory, make_guard(Callers(tmp_path)))._app
+    app: Any = make_test_app(memory, make_guard(Callers(tmp_path))).app
     known: dict[str, set[str]] = {}
     for one in (*TOOL_ROUTES, *PLAIN_ROUTES):
         known.setdefault(one.path, set()).add(one.method)

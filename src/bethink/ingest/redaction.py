@@ -115,21 +115,20 @@ def redact(
 
     ``personal`` also replaces the numbers of persons and their accounts. With ``named`` nothing
     is replaced for its shape alone, which an identifier may have as well. ``find`` finds more
-    secrets than the rules do.
+    secrets than the rules do, in texts that have a keyword of theirs.
     """
     candidates = _candidate_kinds(text)
     if personal and _PERSONAL.search(text):
         candidates += _PERSONAL_KINDS
     if named:
         candidates = [i for i in candidates if i not in _TOKEN_KINDS]
-    found = find(text) if find else ()
-    if not (candidates or found):
+    if not candidates:
         return Redacted(text)
     raw = text.encode()
     claimed: list[tuple[int, int, str]] = []
     for i in candidates:
         _claim_matches(i, raw, claimed)
-    for begin, end in found:
+    for begin, end in find(text) if find else ():
         start = len(text[:begin].encode())
         stop = start + len(text[begin:end].encode())
         if (position := _free_position(claimed, start, stop)) is not None:

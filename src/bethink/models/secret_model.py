@@ -32,6 +32,7 @@ _CHUNK = lazy_pattern(r"\S+")
 _HEX = lazy_pattern(r"[0-9a-fA-F]+")
 # What a machine made, hashes and ids with it: of these the rules know more.
 _MADE = lazy_pattern(r"[A-Za-z0-9]{16}|^(?=.*[a-f])(?=.*[0-9])[0-9a-f]{7,}$")
+_FEW_DIGITS = lazy_pattern(r"(?!.*(?:[^\W\d]|\d{4}))(?s:.)")
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
 _RUN = lazy_pattern(r"[^\W\dA-Z_]+|[A-Z]+|\d+|_+")
 _SIGNS = "=:;,.!?\"'`()[]{}<>|/\\@#$%&*+-_~^"
@@ -66,7 +67,8 @@ def read_secrets(text: str, spans: Spans, shares: list[float]) -> Iterator[tuple
             begin, end = spans[first][0], spans[last - 1][1]
             part = text[begin:end]
             sure = SURE if any(map(str.isdigit, part)) else SURE_OF_LETTERS
-            if max(shares[first:last]) >= 1 - (1 - sure) * doubt and not _MADE.search(part):
+            is_sure = max(shares[first:last]) >= 1 - (1 - sure) * doubt
+            if is_sure and not (_MADE.search(part) or _FEW_DIGITS.match(part)):
                 yield begin, end
         first = last + 1
 

@@ -19,8 +19,6 @@ from bethink.models.secret_model import SecretModel, secret_model
     "text, secret",
     [
         ("Anmeldung am NAS mit timo und Fichtennadel_5", "Fichtennadel_5"),
-        ("Staging lets you in as marta with heronlake", "heronlake"),
-        ("Side gate: 7302 and then the green button", "7302"),
         ("Per entrare dal cancello digita 7302", "7302"),
     ],
 )
