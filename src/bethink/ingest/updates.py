@@ -146,7 +146,7 @@ def _was_removed(link: Link, ctx: WriteContext) -> bool:
 
 def _judge(pairs: Sequence[_Pair], ctx: WriteContext) -> Sequence[PairVerdict]:
     """Judge pairs by their whole texts: what is told on the way to a question needs it."""
-    return ctx.judge([(pair.older.text, pair.newer.text) for pair in pairs]) if ctx.judge else []
+    return ctx.judge([(old.text, new.text) for new, old in pairs]) if pairs and ctx.judge else []
 
 
 def update_link(newer: Item, older: Item, verdict: PairVerdict, ctx: WriteContext) -> Link | None:

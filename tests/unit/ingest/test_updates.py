@@ -50,6 +50,7 @@ class Judge:
     asked: list[tuple[str, str]] = field(default_factory=list)
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
+        assert pairs, "for nothing the model is not loaded"
         self.asked += pairs
         sure = [self.said.get(pair, 0.01) for pair in pairs]
         return [PairVerdict(one, 0.0, 1.0 - one, 0.0) for one in sure]
