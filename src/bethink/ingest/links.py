@@ -108,9 +108,10 @@ _CUE_KINDS = {
 }
 # The longest cue first: "caused by" and "as a result of" do not state an effect.
 _CUES = "|".join(map(re.escape, sorted(_CUE_KINDS, key=len, reverse=True)))
-_CUE = lazy_pattern(rf"(?:\b|(?=\W))(?:{_CUES})(?:\b|(?<=\W))")
+_LETTER = r"[^\W\u2e80-\uffff]"  # of words with spaces between them
+_CUE = lazy_pattern(rf"(?:(?<!{_LETTER})|(?=\W))(?:{_CUES})(?:(?!{_LETTER})|(?<=\W))")
 _ID_PATTERN = lazy_pattern(r"\b(?:[0-9a-hjkmnp-tv-z]{16})\b")
-_CLAUSE = lazy_pattern(r"[\s,:]*([^.;,!?\n]{0,200})")
+_CLAUSE = lazy_pattern(r"[\s,:\uff0c\uff1a]*([^.;,!?\n\u3002\uff0c\uff1b\uff01\uff1f]{0,200})")
 _CAUSAL_OPENINGS = (
     *("because of that", "because of this", "therefore", "as a result", "that is why"),
     *("that's why", "consequently", "this caused", "that caused", "this led to", "so that's why"),

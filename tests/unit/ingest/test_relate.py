@@ -276,6 +276,31 @@ def test_a_cause_in_other_words_is_linked(*, later: bool) -> None:
     assert [(link.src.id, link.dst.id) for link in found] == [(stored[effect], stored[cause])]
 
 
+@each_row(
+    ("cause", "effect"),
+    [
+        ("原来的机房延迟太高，客户在投诉", "支付服务迁到了上海，因为原来的机房延迟太高。"),
+        ("春天以来膝盖受伤了", "由于膝盖受伤，爸爸不再去爬山了。"),
+        ("Frau Lindner zieht im Mai weg", "Der Verein sucht jemanden, denn Frau Lindner zieht weg"),
+    ],
+)
+def test_a_cause_is_linked_in_other_languages(ctx, cause, effect):
+    """Also where no spaces are between words."""
+    told = one(ctx, cause).id
+
+    assert causes_of(ctx, one(ctx, effect).id) == [told]
+
+
+def test_an_effect_is_linked_where_no_spaces_are_between_words(ctx: WriteContext) -> None:
+    """As with a cause."""
+    effect = one(ctx, "支付接口在周五晚上超时").id
+    told = one(ctx, "数据库升级导致支付接口周五晚上超时").id
+
+    assert [(link.dst.id, link.type) for link in ctx.store.graph.links_of([told], ["causes"])] == [
+        (effect, "causes")
+    ]
+
+
 def test_in_a_batch_the_cause_may_come_later(ctx: WriteContext) -> None:
     """As when a folder is imported."""
     effect = Draft("The release failed because the disk of build server Kestrel is full.")

@@ -184,7 +184,7 @@ def test_the_reasons_add_up_to_the_confidence(memory: Memory, profile: str, ques
     assert answer.confidence == pytest.approx(1 / (1 + math.exp(-odds)))
 
 
-@each_row("speaker, share", [("Maria", 1.0), ("user", 0.5), ("assistant", 0.5)])
+@each_row("speaker, share", [("Maria", 1.0), ("user", 0.5), ("assistant", 0.5), (None, 0.5)])
 def test_a_turn_to_an_assistant_is_half_as_near_to_any_question(speaker, share) -> None:
     """What people say to one another resembles every question; a standalone note does not."""
     with Memory.open(":memory:") as talk:

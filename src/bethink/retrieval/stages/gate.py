@@ -342,9 +342,9 @@ def features_of(pool: Pool, ctx: Context) -> Features:
 
 
 def _share_of_talk(item: Item) -> float:
-    """1 for a turn among people, half for one in a chat with an assistant, else 0."""
-    has_role = (item.speaker or "").casefold() in ROLES
-    return 0.0 if item.session is None else 0.5 if has_role else 1.0
+    """1 for what a named speaker said in a session, half for anything else in one, else 0."""
+    speaker = (item.speaker or "").casefold()
+    return 0.0 if item.session is None else 1.0 if speaker and speaker not in ROLES else 0.5
 
 
 def _expected_of_missing(first: Pool, ctx: Context) -> float:
