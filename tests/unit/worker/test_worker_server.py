@@ -420,13 +420,14 @@ def test_too_many_callers_are_one_line_of_the_log(serving):
             else:  # `connect` would wait for the greeting
                 port, _secret = _read_port_file(serving.place.socket_path)
                 kept.enter_context(socket.create_connection(("127.0.0.1", port), 60))
-        while "callers at once" not in serving.place.log.read_text():
+        log = serving.place.log
+        while not log.exists() or "callers at once" not in log.read_text():
             assert time.monotonic() < deadline
             time.sleep(0.01)
     while control_worker("ping", serving.place) is None:
         assert time.monotonic() < deadline
 
-    lines = serving.place.log.read_text().splitlines()
+    lines = log.read_text().splitlines()
     assert len(lines) <= 4, lines  # listening, too many callers, one that was lost
 
 
