@@ -29,6 +29,7 @@ from bethink.core.sparse_log import SparseLog
 from bethink.errors import BethinkError, MissingExtra, ModelError, Refused, StoreBusy
 from bethink.models import open_embedder
 from bethink.models.rerank import reranker_provider
+from bethink.ports import is_remote
 from bethink.version import __version__
 from bethink.worker import environment_hash
 from bethink.worker.client import OTHER_ENVIRONMENT, settings_from_json
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 Job = Callable[["Memory", Json], Json | str]  # what it returns is JSON
 _MAINTENANCE_STEPS = 20  # steps of one background maintenance run
+_VECTORS_AT_ONCE = 1_000  # some seconds on one core
 
 
 def _query_job(kind: str, memory: Memory, payload: Json) -> Json:
@@ -105,6 +107,18 @@ def _maintenance_job(memory: Memory, _: Json) -> Json:
     return {"run": report.run if report is not None else None}
 
 
+def _vectors_job(memory: Memory, _: Json) -> Json:
+    """Make some of the vectors that are missing, as after an upgrade; no server is asked."""
+    from bethink.maintain.entities import embed_stored  # most workers never need it
+
+    embedder = memory.embedder
+    if embedder is None or is_remote(embedder):
+        return {"vectors": 0}
+    items = memory.store.vectors.unembedded(embedder.model, _VECTORS_AT_ONCE)
+    embed_stored(items, memory.store, embedder)
+    return {"vectors": len(items)}
+
+
 def _sync_job(memory: Memory, _: Json) -> Json:
     """Sync with all targets of before, whatever one of them says."""
     failed = {}
@@ -126,6 +140,7 @@ JOBS: Mapping[str, Job] = {
     "edits": _edits_job,
     "warm": _warm_up_job,
     "maintain": _maintenance_job,
+    "vectors": _vectors_job,
     "sync": _sync_job,
 }
 
@@ -479,7 +494,7 @@ class WorkerServer:
             self._maintain()
 
     def _maintain(self) -> None:
-        """Run a small share of maintenance for memories whose settings allow it."""
+        """Make missing vectors, and run a small share of what the settings allow."""
         if time.monotonic() - self._maintained < min(_MAINTAIN_EVERY_S, self._idle_s / 2):
             return
         self._maintained = time.monotonic()
@@ -489,6 +504,7 @@ class WorkerServer:
             for job, is_wanted in (
                 ("sync", settings.sync_in_background),
                 ("maintain", settings.maintain_in_background),
+                ("vectors", True),
             )
             if is_wanted
         ]

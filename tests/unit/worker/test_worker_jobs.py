@@ -12,6 +12,7 @@ from bethink.cli.app import BadUse
 from bethink.config.settings import Settings
 from bethink.errors import NotFound, Refused
 from bethink.memory import Memory
+from bethink.models.embed.hashing import HashEmbedder
 from bethink.worker.server import JOBS
 from bethink.worker.spool import QUEUEABLE_JOBS
 from rows import each_row
@@ -109,6 +110,29 @@ def test_hooks_get_their_texts(tmp_path, embedder):
 def test_maintenance_is_a_small_share(memory):
     """Nothing is due in an empty memory."""
     assert done("maintain", memory, {}) == {"run": None}
+
+
+def test_vectors_of_an_earlier_model_are_made_anew(tmp_path, embedder):
+    """Some at a time, until memories are found by meaning again; a server is not asked unasked."""
+    settings = Settings(data_dir=tmp_path, space="here")
+    with Memory.open(settings=settings, embedder=HashEmbedder()) as memory:
+        memory.remember("The deploy key for production lives in vault B")
+        assert done("vectors", memory, {}) == {"vectors": 0}
+    with Memory.open(settings=settings, embedder=embedder) as memory:
+        assert memory.recall("deploy key").degraded
+        assert done("vectors", memory, {}) == {"vectors": 1}
+        assert done("vectors", memory, {}) == {"vectors": 0}
+        assert not memory.recall("deploy key").degraded
+    with Memory.open(settings=settings, embedder=_Served()) as memory:
+        assert done("vectors", memory, {}) == {"vectors": 0}
+        assert memory.store.vectors.unembedded(_Served.model, 2)
+
+
+class _Served(HashEmbedder):
+    """An embedder that asks a server."""
+
+    model = "served"
+    remote = True
 
 
 def test_models_are_loaded_ahead(memory):
