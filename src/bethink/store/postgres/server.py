@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import psycopg
 from psycopg import errors, pq
@@ -15,9 +16,9 @@ from psycopg.abc import Buffer
 from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from bethink.core.named_tuple import NamedTuple
-from bethink.errors import NOT_SAVED, BadText, BethinkError, Refused, StoreBusy, StoreError
+from bethink.errors import BethinkError, StoreError
 from bethink.store.sql.connection import Row
+from bethink.store.sql.errors import UNSTORABLE, ErrorRules
 from bethink.store.url import shown_store
 
 Connection = psycopg.Connection[Row]
@@ -71,15 +72,6 @@ def configure(connection: Connection) -> None:
     connection.adapters.register_loader("numeric", _NumericLoader)
 
 
-class _Rule(NamedTuple):
-    """Which of our errors some errors of the server become."""
-
-    errors: tuple[type[psycopg.Error], ...]
-    error_type: type[BethinkError]
-    message: str
-    remedy: str
-
-
 # What a coordinator says when it has lost one of the servers behind it.
 OF_ANOTHER_SERVER = (
     errors.ConnectionException,
@@ -87,91 +79,7 @@ OF_ANOTHER_SERVER = (
     errors.ConnectionDoesNotExist,
     errors.SqlclientUnableToEstablishSqlconnection,
 )
-_RULES = (
-    _Rule(
-        (errors.LockNotAvailable,),
-        StoreBusy,
-        f"{{name}} was locked by another writer for {LOCK_TIMEOUT_S} seconds{NOT_SAVED}",
-        "try again, or stop the other program",
-    ),
-    _Rule(
-        (errors.QueryCanceled,),
-        StoreBusy,
-        "{name} did not answer within the time it allows a statement; nothing was saved",
-        "try again, or raise statement_timeout of the role",
-    ),
-    _Rule(
-        (errors.SerializationFailure, errors.DeadlockDetected),
-        StoreBusy,
-        "{name} was changed by another program at the same time; nothing was saved",
-        "try again",
-    ),
-    _Rule(
-        (PoolTimeout, errors.TooManyConnections),
-        StoreBusy,
-        "{name} has no connection left",
-        "try again, or allow more connections",
-    ),
-    _Rule(
-        (
-            errors.CheckViolation,
-            errors.NotNullViolation,
-            errors.NumericValueOutOfRange,
-            errors.DatetimeFieldOverflow,
-        ),
-        Refused,
-        "a value is out of range: {error}",
-        "give a value within its limits",
-    ),
-    _Rule(
-        (errors.ProgramLimitExceeded,),
-        Refused,
-        "a value is too large for the store: {error}",
-        "split it into smaller parts",
-    ),
-    _Rule(
-        (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn),
-        StoreError,
-        "{name} has no tables of Bethink, or not all of them: {error}",
-        INIT_REMEDY,
-    ),
-    _Rule(
-        (errors.InsufficientPrivilege, errors.InvalidParameterValue),
-        StoreError,
-        "{name} does not allow it: {error}",
-        "as the owner: GRANT bethink_serve_DATABASE TO the role that connects",
-    ),
-    _Rule(
-        (errors.ReadOnlySqlTransaction,),
-        StoreError,
-        "{name} can only be read, it is a standby or read-only; nothing was saved",
-        "connect to the primary server",
-    ),
-    _Rule(
-        (errors.DiskFull, errors.OutOfMemory),
-        StoreError,
-        "{name} has no room left: {error}; nothing was saved",
-        "free some space on the server",
-    ),
-    _Rule(
-        OF_ANOTHER_SERVER,
-        StoreError,
-        "{name} lies on a server that cannot be reached: {error}",
-        "start that server again; spaces on others can be used meanwhile",
-    ),
-    _Rule(
-        (psycopg.OperationalError, psycopg.InterfaceError),
-        StoreError,
-        "{name} cannot be reached: {error}",
-        "check that the server runs, and the URL",
-    ),
-    _Rule(
-        (psycopg.DataError,),
-        Refused,
-        "a value cannot be stored: {error}",
-        "change the value that the message names",
-    ),
-)
+_RULES = ErrorRules(Path(__file__).parent)
 
 
 @contextmanager
@@ -179,22 +87,15 @@ def translate_errors(name: str) -> Iterator[None]:
     """Translate errors of the driver to our own; ``name`` is the store's for messages."""
     try:
         yield
-    except (psycopg.Error, PoolTimeout) as error:
+    except (psycopg.Error, PoolTimeout, *UNSTORABLE) as error:
         raise to_own_error(name, error) from error
-    except UnicodeEncodeError as error:
-        bad = error.object[error.start : error.end]
-        raise BadText(f"{bad!a} is a lone surrogate and cannot be stored") from error
-    except OverflowError as error:
-        raise Refused(f"a number does not fit into the store: {error}") from error
 
 
 def to_own_error(name: str, error: Exception) -> BethinkError:
-    """Return our error for one of the driver."""
+    """Return our error for one of the driver, or of a value that it does not take."""
     text = " ".join(str(error).split())
-    for rule in _RULES:
-        if isinstance(error, rule.errors):
-            return rule.error_type(rule.message.format(name=name, error=text), remedy=rule.remedy)
-    return StoreError(f"{name} failed: {text}", remedy="bethink store status URL")
+    known = _RULES.apply(error, name=name, error=text, seconds=LOCK_TIMEOUT_S)
+    return known or StoreError(f"{name} failed: {text}", remedy="bethink store status URL")
 
 
 # What the pool logs has a named error of ours; without a handler Python prints it to stderr.
