@@ -213,7 +213,7 @@ class MaintenanceMethods(SessionMethods):
         from bethink.maintain.journal import days_ahead  # start-up time: recall does without
         from bethink.maintain.runner import SkippedProposal
 
-        by_age = [job for job in jobs if job.by_age]
+        by_age = [job for job in jobs if getattr(job, "by_age", False)]
         ahead = days_ahead(self.store, work.now) if by_age else None
         if ahead is None:
             return ()

@@ -59,7 +59,6 @@ class Duplicates:
 
     min_cosine: float = 0.95
     name: str = "duplicates"
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose newest survivors first; stop at the limit of memories that may leave."""
@@ -241,7 +240,6 @@ class Relate:
 
     most: int = 2_000
     name: str = "relate"
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose a few hundred memories at a time, where links are missing."""
@@ -289,7 +287,6 @@ class Expire:
 
     shown: int = 5
     name: str = "expire"
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose a remark where there are any."""

@@ -361,7 +361,6 @@ class Concepts:
     most_facts: int = 40
     most_sets: int = 200
     name: str = "concepts"
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose the clusters, largest first."""

@@ -12,7 +12,7 @@ from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.links import entity_text
 from bethink.ingest.record_builder import embed_memories
-from bethink.maintain.job import JobContext, NamedAction, Proposal, batches
+from bethink.maintain.job import Action, JobContext, Proposal, batches
 from bethink.model import Draft, Item
 from bethink.ports import Embedder, Embedding, Store, joining
 from bethink.retrieval.provenance import content_digest, recorded_sources
@@ -113,7 +113,6 @@ class RefreshEntities:
 
     most: int = 5_000
     name: str = "entities"
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose one action for memories and one for entities, where vectors are missing."""
@@ -129,5 +128,5 @@ class RefreshEntities:
             if lacking:
                 reason = f"{plural(lacking, one)} without a vector of {model}"
                 text = f"compute the missing vectors of {many}"
-                action = NamedAction(text, embed, self.most)
+                action = Action(text, embed, self.most)
                 yield Proposal(reason, f"{many} lack vectors", actions=(action,))

@@ -34,8 +34,8 @@ from bethink.ingest.statements import (
 from bethink.maintain.consolidate import SECRET_CLASSIFICATION
 from bethink.maintain.job import (
     EXCERPT_CHARACTERS,
+    Action,
     JobContext,
-    NamedAction,
     Proposal,
     batches,
     iter_items,
@@ -224,7 +224,6 @@ class Extract:
 
     most: int = 100
     name: str = "extract"
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose small batches, so that a failing model costs only one of them."""
@@ -244,7 +243,7 @@ class Extract:
             if not some:
                 return
             rule = f"extract facts from {len(some)} memories"
-            action = NamedAction(f"{rule} with the model", extract_memories, some)
+            action = Action(f"{rule} with the model", extract_memories, some)
             why = f"{len(some)} memories without extracted facts"
             yield Proposal(why, rule, actions=(action,))
 
@@ -309,7 +308,7 @@ def _plan_statements(
     refused = len(answer["memories"]) - len(kept)
     rule = f"{plural(len(turns), 'turn')} read, {plural(refused, 'statement')} refused"
     ids = tuple(by_id)
-    read = NamedAction(f"mark {plural(len(ids), 'turn')} as read", _mark_read, ids)
+    read = Action(f"mark {plural(len(ids), 'turn')} as read", _mark_read, ids)
     yield Proposal(rule, rule, actions=(read,))
 
 

@@ -205,7 +205,6 @@ class Insights:
     root_after: int = 2
     levels: tuple[str, ...] = ("item",)
     name: str = "insights"
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose leaves first, then the levels above the existing ones."""

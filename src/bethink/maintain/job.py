@@ -77,25 +77,16 @@ class JobContext:
         return WriteContext(*parts, deriving=True, judge=self.judge, find_names=self.find_names)
 
 
-class Action(Protocol):
-    """A side effect of a proposal: idempotent, of what can be rebuilt.
-
-    It is not undone, unless it records links, or the proposal names threads.
-    """
-
-    def __call__(self, work: JobContext) -> None: ...
-
-    def __str__(self) -> str:
-        """Describe the action, for the preview."""
-        ...
-
-
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class NamedAction(Generic[T]):
-    """An action of a few lines: its description, what it does, and with which value."""
+class Action(Generic[T]):
+    """A side effect of a proposal: its description, what it does, and with which value.
+
+    It is idempotent, of what can be rebuilt. It is not undone, unless it records links, or the
+    proposal names threads.
+    """
 
     text: str
     act: Callable[[T, JobContext], None] = field(repr=False)
@@ -103,9 +94,6 @@ class NamedAction(Generic[T]):
 
     def __call__(self, work: JobContext) -> None:
         self.act(self.value, work)
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Proposal(NamedTuple):
@@ -132,7 +120,7 @@ class Proposal(NamedTuple):
     parents: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     statuses: tuple[tuple[str, Status], ...] = ()
-    actions: tuple[Action, ...] = ()
+    actions: tuple[Action[Any], ...] = ()
     renews: bool = False
     seen: Mapping[str, int] = MappingProxyType({})
     about: tuple[str, ...] = ()
@@ -150,7 +138,7 @@ class Proposal(NamedTuple):
     @property
     def action_texts(self) -> tuple[str, ...]:
         """The actions as text; empty where the reader may not see them."""
-        return () if self.secret else tuple(str(deed) for deed in self.actions)
+        return () if self.secret else tuple(deed.text for deed in self.actions)
 
     @property
     def is_remark(self) -> bool:
@@ -173,16 +161,12 @@ class Job(Protocol):
     """A kind of maintenance: a frozen value with its parameters.
 
     ``plan`` reads and proposes; it never writes, and the same memory gives the same
-    proposals.
+    proposals. A job that judges memories by age, so that a wrong clock does harm, has an
+    attribute ``by_age``.
     """
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def by_age(self) -> bool:
-        """Whether it judges memories by age, so that a wrong clock does harm."""
-        ...
 
     def plan(self, work: JobContext) -> Iterator[Proposal]: ...
 

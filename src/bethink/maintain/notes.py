@@ -28,7 +28,7 @@ from bethink.ingest.notes import (
     period_of,
     read_stamp,
 )
-from bethink.maintain.job import JobContext, Proposal, iter_items
+from bethink.maintain.job import Action, JobContext, Proposal, iter_items
 from bethink.model import Item
 
 # Skip links, which may lead out of the folder, and pipes, which may never end.
@@ -169,32 +169,23 @@ def _one_line(text: str) -> str:
 _REMEDY = "give each space a notes_dir of its own"
 
 
-@dataclass(frozen=True, slots=True)
-class WriteNote:
+def renew_note(name: str, work: JobContext, excluded_ids: AbstractSet[str] = frozenset()) -> None:
     """Rewrite a note from the current memories; delete it where there are none.
 
     The memories are read when it is written, not when it was planned.
     """
-
-    name: str
-    excluded_ids: frozenset[str] = frozenset()
-
-    def __call__(self, work: JobContext) -> None:
-        if work.notes_dir is None:
-            return
-        path = note_path(work.notes_dir, self.name)
-        while may_overwrite(read_note(path), work.store.space):
-            text, sources = _recompose_note(self.name, self.excluded_ids, work)
-            if text:
-                write_note(path, text)
-            else:
-                path.unlink(missing_ok=True)
-            items = work.store.items.get(sources)
-            if all(key in items and items[key].live_to is None for key in sources):
-                return  # no memory in it was erased while it was being written
-
-    def __str__(self) -> str:
-        return f"write the note {self.name}"
+    if work.notes_dir is None:
+        return
+    path = note_path(work.notes_dir, name)
+    while may_overwrite(read_note(path), work.store.space):
+        text, sources = _recompose_note(name, excluded_ids, work)
+        if text:
+            write_note(path, text)
+        else:
+            path.unlink(missing_ok=True)
+        items = work.store.items.get(sources)
+        if all(key in items and items[key].live_to is None for key in sources):
+            return  # no memory in it was erased while it was being written
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +199,6 @@ class WriteNotes:
 
     days: int = 400
     name: str = "notes"
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose each file that is missing, out of date, or empty by now."""
@@ -276,7 +266,7 @@ def rewrite_notes_without(gone: Iterable[Item], work: JobContext) -> tuple[str, 
         if note is None or not (ids & note.sources):
             continue
         if may_overwrite(note, work.store.space):
-            WriteNote(name, ids)(work)
+            renew_note(name, work, ids)
         else:
             # Edited by hand: the user's lines stay, the lines of these memories are removed.
             write_note(path, note.text_without(ids))
@@ -324,4 +314,4 @@ def _note_proposal(
     count = len(items or ())
     reason = f"{name} covers {count} {'memory' if count == 1 else 'memories'}"
     rule = "a note is missing" if note is None else "a note is out of date"
-    return Proposal(reason, rule, actions=(WriteNote(name),))
+    return Proposal(reason, rule, actions=(Action(f"write the note {name}", renew_note, name),))

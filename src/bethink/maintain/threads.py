@@ -25,6 +25,7 @@ from bethink.core.sentences import caption
 from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.lang.dates import DAY_S
+from bethink.lang.words import load_words
 from bethink.maintain.consolidate import entity_name
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
 from bethink.maintain.job import ACTOR, PAGE_SIZE, Action, JobContext, Proposal, batches, iter_items
@@ -42,33 +43,11 @@ REACH = timedelta(days=45)  # a thread that was quiet for so long is closed
 DORMANT_AFTER = timedelta(days=14)
 CLOSED_AFTER = REACH
 
-_EVENT_BY_KIND: dict[str, ThreadEventKind] = {
-    "decision": "decision_made",
-    "question": "question_opened",
-    "milestone": "milestone_reached",
-    "resolution": "resolution_declared",
-    "outcome": "resolution_declared",
+_EVENTS = load_words("events")
+_EVENT_BY_KIND: dict[str, ThreadEventKind] = _EVENTS["kinds"]
+_EVENT_PATTERNS: dict[ThreadEventKind, re.Pattern[str]] = {
+    kind: lazy_pattern(words, re.IGNORECASE) for kind, words in _EVENTS["words"].items()
 }
-# The first match counts: text that clears a blocker or solves a problem also names it.
-_EVENT_WORDS: dict[ThreadEventKind, str] = {
-    "blocker_cleared": r"\b(?:unblocked|no longer (?:blocked|waiting|stuck))\b",
-    "question_closed": (
-        r"\b(?:answered|turns out|it turned out|the answer is|root cause (?:was|is)|caused by)\b"
-    ),
-    "resolution_declared": r"\b(?:resolved|fixed|solved|closed the (?:issue|ticket|case))\b",
-    "blocker_added": r"\b(?:blocked (?:by|on)|wait(?:ing|s) (?:for|on)|stuck (?:on|with|at))\b",
-    "milestone_reached": (
-        r"\b(?:shipped|released|launched|went live|merged|completed|finished|migrated)\b"
-    ),
-    "setback": (
-        r"\b(?:failed|failing|outage|rolled back|regression|broke|broken|crash(?:ed|es)?"
-        r"|timed out)\b"
-    ),
-    "decision_made": r"\b(?:decided|we chose|agreed (?:to|on)|settled on|going with)\b",
-    "question_opened": r"\?\s*$",
-    "state_change": r"\b(?:moved to|switched (?:to|from)|is now|changed (?:to|from))\b",
-}
-_EVENT_PATTERNS = {kind: lazy_pattern(words, re.IGNORECASE) for kind, words in _EVENT_WORDS.items()}
 # "Not yet fixed" is not a resolution, "never shipped" not a milestone.
 _NEGATED = lazy_pattern(
     r"(?:\b(?:not|never|cannot|nor)|n['\u2019]t)\s+(?:(?:yet|been|be|fully|really|all)\s+)*$",
@@ -257,33 +236,29 @@ def generated_threads(work: JobContext) -> Iterator[Thread]:
         offset += page
 
 
-@dataclass(frozen=True, slots=True)
-class StoreThread:
-    """Store a whole thread for those who may see up to ``ceiling``, or delete it; idempotent."""
+class StoredThread(NamedTuple):
+    """A thread as those are to have it who may see up to ``ceiling``; None is to be deleted."""
 
     id: str
     thread: Thread | None
     ceiling: int = HIGHEST_CLASSIFICATION
 
-    def __call__(self, work: JobContext) -> None:
-        activity = work.store.below(self.ceiling).activity
-        if self.thread is None:
-            activity.drop_thread(self.id, actor=ACTOR, now=work.now)
-            return
-        with suppress(NotFound):  # one of its memories was erased meanwhile; the next run retries
-            activity.put_thread(self.thread, actor=ACTOR, now=work.now)
 
-    def __str__(self) -> str:
-        if self.thread is None:
-            return f"delete the thread {self.id}"
-        return f"{self.thread.headline}: {len(self.thread.members)} memories"
+def store_thread(wanted: StoredThread, work: JobContext) -> None:
+    """Store a whole thread, or delete it; idempotent."""
+    activity = work.store.below(wanted.ceiling).activity
+    if wanted.thread is None:
+        activity.drop_thread(wanted.id, actor=ACTOR, now=work.now)
+        return
+    with suppress(NotFound):  # one of its memories was erased meanwhile; the next run retries
+        activity.put_thread(wanted.thread, actor=ACTOR, now=work.now)
 
 
 def thread_proposals(
     key: str, levels: Sequence[int], found: Seen, before: Seen
 ) -> Iterator[Proposal]:
     """Propose what makes each view show the thread that was found for it, lowest first."""
-    actions: list[Action] = []
+    actions: list[Action[StoredThread]] = []
     for thread, several in groupby(levels, lambda level: found.get((level, key))):
         same = list(several)
         stored = [before.get((level, key)) for level in same]
@@ -296,7 +271,10 @@ def thread_proposals(
                 one != thread._replace(created_at=one and one.created_at) for one in stored
             )
         if is_due:
-            actions.append(StoreThread(key, thread, same[-1]))
+            text = f"delete the thread {key}"
+            if thread is not None:
+                text = f"{thread.headline}: {len(thread.members)} memories"
+            actions.append(Action(text, store_thread, StoredThread(key, thread, same[-1])))
     if actions:
         now = found.get((levels[-1], key))
         shown = now or next(
@@ -362,7 +340,6 @@ class FindThreads:
     near_days: float = 14.0
     levels: tuple[str, ...] = ("item",)
     name: str = "threads"
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose every thread that is new, changed or gone."""
@@ -493,7 +470,7 @@ def take_back_thread(key: str, added: Sequence[str], work: JobContext) -> None:
         left = sorted((ThreadMemory.of(item), scores[item.id]) for item in items)
         is_left = bool(added) and len(left) > 1
         kept = make_thread(key, left, FindThreads().match, seen) if is_left else None
-        StoreThread(key, kept, level)(work)
+        store_thread(StoredThread(key, kept, level), work)
 
 
 class _Folding:

@@ -13,7 +13,7 @@ from itertools import takewhile
 from bethink.core import plural
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.updates import judge_stored
-from bethink.maintain.job import JobContext, NamedAction, Proposal, batches
+from bethink.maintain.job import Action, JobContext, Proposal, batches
 from bethink.maintain.journal import (
     HIGHEST_CLASSIFICATION,
     LINES_AT_ONCE,
@@ -47,7 +47,6 @@ class JudgeUpdates:
     most: int = 5_000
     batch: int = 250
     name: str = _NAME
-    by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose a few hundred memories at a time; each proposal keeps its place."""
@@ -60,7 +59,7 @@ class JudgeUpdates:
         for part in parts:
             through = end if part is parts[-1] else part[-1].seq
             memories = plural(len({line.item for line in part}), "memory")
-            action = NamedAction(
+            action = Action(
                 f"compare {memories} with those most like them",
                 _judge_stretch,
                 _Stretch(after, through, part),

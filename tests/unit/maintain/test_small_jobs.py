@@ -58,7 +58,7 @@ def test_memories_and_entities_get_their_vectors(embedder: Embedder, clock: Fixe
         first = memory.maintain("entities")
         second = memory.maintain("entities")
 
-        made = [str(deed) for done in first.done for deed in done.proposal.actions]
+        made = [deed.text for done in first.done for deed in done.proposal.actions]
         assert made[:2] == [
             "compute the missing vectors of memories",
             "compute the missing vectors of entities",

@@ -19,11 +19,12 @@ from bethink.maintain.threads import (
     CLOSED_AFTER,
     DORMANT_AFTER,
     FindThreads,
-    StoreThread,
+    StoredThread,
     ThreadMemory,
     event_kind,
     member_role,
     stated_event,
+    store_thread,
     thread_events,
     thread_kind,
     thread_lifecycle,
@@ -537,12 +538,12 @@ def test_storing_a_thread_twice_comes_to_the_same(memory: Memory) -> None:
     """A deed may be repeated by a run that is taken up again."""
     ids = tell(memory, (0, "The weir was measured"), (1, "A heron was seen"))
     key = f"{GENERATED_PREFIX}1"
-    deed = StoreThread(key, Thread(key, "Birds", members=tuple(Member(one) for one in ids)))
+    wanted = StoredThread(key, Thread(key, "Birds", members=tuple(Member(one) for one in ids)))
     work = memory.session.job_context()
 
-    deed(work)
+    store_thread(wanted, work)
     once = memory.threads()
-    deed(work)
+    store_thread(wanted, work)
 
     assert memory.threads() == once
     assert FindThreads().name == "threads"
@@ -614,7 +615,7 @@ def test_a_run_that_ended_in_the_middle_is_made_good_by_the_next(memory: Memory)
     memory.maintain("threads")
     memory.forget(*firsts)
     plan = memory.maintain("threads", preview=True).plan
-    stored = [step for step in plan.steps if step.proposal.actions[-1].thread]
+    stored = [step for step in plan.steps if step.proposal.actions[-1].value.thread]
     memory.carry_out(plan._replace(steps=tuple(stored), places=()))
     memory.maintain("threads")
 
