@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -16,6 +17,7 @@ import apsw
 from bethink.core.characters import find_unstorable
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.toml import parse_toml
 from bethink.model import LIFECYCLES, ROLES, THREAD_EVENT_KINDS, THREAD_KINDS, THREAD_STATES
 from bethink.model.fields import ITEM_FIELDS
 from bethink.store.sql import history
@@ -219,66 +221,14 @@ def column_of(field: str) -> str:
     return _COLUMNS.get(field, field)
 
 
-# Each kind of record with its table and fields, in an order that `load` accepts: the target of
-# a reference comes first. Earlier exports do not have some classifications.
-TABLES_BEFORE_ITEMS = {
-    "entity": (
-        "entity ORDER BY id",
-        _layout(
-            "id:id kind:text name:text momentum:number momentum_at:time? created_at:time"
-            " last_seen_at:time?"
-        ),
-    ),
-    "alias": ("alias ORDER BY alias, entity", _layout("alias:id entity:id classification:level*")),
-}
-TABLES_AFTER_ITEMS = {
-    "link": (
-        "link ORDER BY src, type, dst, src_kind, dst_kind, stated_by",
-        _layout(
-            "src_kind:node src:id relation:id dst_kind:node dst:id weight:number"
-            " confidence:number context:text? source:text created_at:time"
-        ),
-    ),
-    "status_change": ("status_change ORDER BY id, at", _layout("id:id at:time status:status")),
-    "thread": (
-        "thread ORDER BY id, classification",
-        _layout(
-            "id:id kind:thread anchor:text? headline:text lifecycle:lifecycle state:state"
-            " created_at:time updated_at:time classification:level*"
-        ),
-    ),
-    "thread_member": (
-        "thread_member ORDER BY thread, classification, item",
-        _layout("thread:id item:id role:role weight:number added_at:time classification:level*"),
-    ),
-    "thread_event": (
-        "thread_event ORDER BY thread, classification, seq",
-        _layout(
-            "thread:id seq:whole kind:event item:id? at:time meaningful:flag classification:level*"
-        ),
-    ),
-    "tick": ("tick ORDER BY number", _layout("number:count at:time amount:number total:number")),
-    "counter": ("meta WHERE name = 'recalls'", _layout("name:recalls value:digits")),
-    "usage": (
-        "usage ORDER BY id",
-        _layout(
-            "id:id recalls:uses last_at:time? stamps:times decay:number decay_at:time?"
-            " regained:regained?"
-        ),
-    ),
-    "usage_day": ("usage_day ORDER BY id, day", _layout("id:id day:day recalls:uses")),
-    "file_edit": (
-        # Not by number: one that was told of above the ceiling first has an earlier one.
-        "file_edit ORDER BY path, operation, at, intent, session, turn",
-        _layout("path:id operation:id at:time intent:text session:text turn:text item:id?"),
-    ),
-    "key": ("idempotency ORDER BY key, id", _layout("key:id id:id fingerprint:id at:time")),
-    "tombstone": ("tombstone ORDER BY id", _layout("id:id at:time actor:text")),
-    "erased_key": (
-        "erased_key ORDER BY key_hash, id",
-        _layout("key_hash:id id:id content_hash:id classification:level at:time"),
-    ),
-}
+def _read_tables(place: str) -> dict[str, tuple[str, Layout]]:
+    """Return each kind of record with its table and fields, in an order that `load` accepts."""
+    return {kind: (one["rows"], _layout(one["fields"])) for kind, one in _RECORDS[place].items()}
+
+
+_RECORDS = parse_toml(Path(__file__).with_name("export.toml").read_text("utf-8"))
+TABLES_BEFORE_ITEMS = _read_tables("before_items")
+TABLES_AFTER_ITEMS = _read_tables("after_items")
 
 
 EXPORT_FORMAT = 1
