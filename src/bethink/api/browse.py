@@ -113,8 +113,7 @@ class BrowseMethods(SessionMethods):
             known = ", ".join((*PROVENANCE_LINK_TYPES, "mentions", "follows"))
             raise Refused(f"there is no type of link {unknown[0]!r}", remedy=f"one of {known}")
         item = self.get(item_id)
-        filters = Filters(max_classification=self.settings.max_classification)
-        scope = Scope(filters, self.now)
+        scope = Scope(Filters(max_classification=self.settings.max_classification), self.now)
         return provenance(
             item, self.store, scope, depth=depth, types=types or PROVENANCE_LINK_TYPES
         )

@@ -171,8 +171,7 @@ def print_remembered(app: App, result: Remembered) -> None:
     for collision in result.collisions:
         label = f"{_COLLISION_LABELS[collision.kind]} {collision.id}"
         app.out.line(dim(f"  {label}: {one_line(collision.text, 60)}"))
-        name = "similarity" if collision.probability is None else "probability"
-        app.out.line(dim(f"    {name} {getattr(collision, name):.2f}, {collision.action}"))
+        app.out.line(dim(f"    {collision.measure}, {collision.action}"))
         if collision.resolve:
             app.out.line(dim("    resolve: "), collision.resolve)
     for title, entries in (

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 # From this probability on a newer memory comes first in answers (a link ``updates``), and
 # from that on the older one is marked as outdated (``supersedes``): decision 49.
 MIN_UPDATE, MIN_SUPERSESSION = 0.1, 0.91
+_MIN_TOLD = 0.5  # the writer hears of an update that is more probable than not
 JUDGED = "judged from both texts"
 MAY_UPDATE = "kept both; the newer one comes first in answers"
 OUTDATED = "kept both; answers put the newer one first and mark the older"
@@ -95,7 +96,8 @@ def link_updates(
             continue
         holder = pair.newer if pair.newer.id in new else pair.older
         links.setdefault(holder.id, []).append(link)
-        found.setdefault(holder.id, []).append(_collision(link, pair, holder))
+        if link.type != "updates" or link.confidence >= _MIN_TOLD:
+            found.setdefault(holder.id, []).append(_collision(link, pair, holder))
     linked = [
         replace(
             record,

@@ -91,6 +91,13 @@ class Collision(NamedTuple):
     resolve: str = ""
     probability: float | None = None
 
+    @property
+    def measure(self) -> str:
+        """How probable or how alike, in words."""
+        if self.probability is not None:
+            return f"probability {self.probability:.2f}"
+        return f"similarity {self.similarity:.2f}"
+
 
 @pydantic_schema("bethink.render.wire:record_json")
 class Remembered(NamedTuple):

@@ -110,8 +110,7 @@ class Spool:
 
     def put_back(self, name: str, job: QueuedJob) -> None:
         """Return a job without counting the attempt: the failure was not its own."""
-        begun = (self.folder / name).with_suffix(".work")
-        self._write(begun, job._replace(tries=job.tries - 1))
+        self._write((self.folder / name).with_suffix(".work"), job._replace(tries=job.tries - 1))
 
     def give_up(self, name: str) -> None:
         """Move a job to the folder of failed ones, where people can inspect it."""

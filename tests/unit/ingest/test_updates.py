@@ -127,6 +127,17 @@ def test_an_uncertain_update_comes_first_without_a_mark(memory: Memory, judge: J
     assert shown(memory) == [(new.id, None), (old.id, None)]
 
 
+def test_the_writer_hears_only_of_what_is_more_probable_than_not(
+    memory: Memory, judge: Judge
+) -> None:
+    """A doubtful link orders answers; told, it would have an agent forget what holds."""
+    judge.said[OLD, NEW] = 0.49
+    old, new = memory.remember(OLD), after(memory, NEW)
+
+    assert new.collisions == ()
+    assert made(memory, old, new) == [(NEW, "updates", OLD)]
+
+
 @each_row(
     ("sure", "link"),
     [
@@ -144,7 +155,7 @@ def test_a_probability_makes_a_link_from_its_threshold_on(
     old, new = memory.remember(OLD), after(memory, NEW)
 
     assert made(memory, old, new) == ([] if link is None else [(NEW, link, OLD)])
-    assert bool(met(new)) is (link is not None)
+    assert bool(met(new)) is (sure >= 0.5)
 
 
 def test_an_older_memory_that_comes_late_is_linked_the_same_way(memory: Memory) -> None:

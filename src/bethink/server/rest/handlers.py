@@ -155,8 +155,7 @@ def restore(call: Call) -> Reply:
 
 
 def links(call: Call) -> Reply:
-    item = get_visible(call.memory, call.arguments["id"])
-    found = call.memory.links(item.id)
+    found = call.memory.links(get_visible(call.memory, call.arguments["id"]).id)
     offset, limit = call.arguments.get("offset", 0), call.arguments.get("limit", _DEFAULT_LINKS)
     others = call.memory.store.items.get(
         sorted({end.id for link in found for end in (link.src, link.dst)})
@@ -194,8 +193,7 @@ def events(call: Call) -> Reply:
 
 
 def questions(call: Call) -> Reply:
-    found = [record_json(one) for one in call.memory.questions()]
-    return Reply("", {"questions": found})
+    return Reply("", {"questions": [record_json(one) for one in call.memory.questions()]})
 
 
 def save_question(call: Call) -> Reply:
@@ -226,8 +224,7 @@ def settle(call: Call) -> Reply:
 
 
 def sync_status(call: Call) -> Reply:
-    seen = len(call.memory.conflicts())  # of what the caller may see
-    return Reply("", call.memory.sync_status() | {"conflicts": seen})
+    return Reply("", call.memory.sync_status() | {"conflicts": len(call.memory.conflicts())})
 
 
 _INSPECTED_FIELDS = (
@@ -291,8 +288,7 @@ def _matching_words(text: str, terms: set[str], memory: Memory) -> list[str]:
 
 
 def _place_json(memory: Memory, query: str, item_id: str, options: Json) -> Json:
-    item = get_visible(memory, item_id)
-    return why_not_json(memory.why_not(item.id, query, **options))
+    return why_not_json(memory.why_not(get_visible(memory, item_id).id, query, **options))
 
 
 def profiles(call: Call) -> Reply:
@@ -330,8 +326,7 @@ _LABEL_CHARS = 160
 
 def graph(call: Call) -> Reply:
     memory, start = call.memory, call.arguments["node"]
-    limit = call.arguments.get("limit", _DEFAULT_NODES)
-    found = _Neighbourhood(memory, limit)
+    found = _Neighbourhood(memory, call.arguments.get("limit", _DEFAULT_NODES))
     if is_entity(start, memory.store):
         try:
             found.add_entities([resolve_entity(start, memory.store).id], 0)

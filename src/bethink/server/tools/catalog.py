@@ -78,8 +78,7 @@ def _argument(kind: type, description: str, limit: Limit, *, is_nullable: bool) 
         return entries(description, limit.most, {"type": "string", "maxLength": limit.longest})
     if kind is str:
         return text(description, limit.longest, limit.choices)
-    bounds = {"minimum": limit.low, "maximum": limit.high}
-    return described(kind, description) | bounds
+    return described(kind, description) | {"minimum": limit.low, "maximum": limit.high}
 
 
 def record(*optional: str, **properties: object) -> Json:

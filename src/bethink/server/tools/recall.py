@@ -41,8 +41,7 @@ def recall(call: Call) -> Reply:
     memory = call.memory
     options = call.given(*RECALL_OPTIONS)
     options["track"] = call.arguments.get("mark_accessed") if call.may_track else False
-    answer = memory.recall(call.arguments.get("query", ""), **options)
-    return recall_reply(call, answer)
+    return recall_reply(call, memory.recall(call.arguments.get("query", ""), **options))
 
 
 def recall_reply(call: Call, answer: Recall) -> Reply:

@@ -164,8 +164,8 @@ def _format_stored(stored: Remembered) -> str:
         if any(collision.kind == kind for collision in stored.collisions)
     ]
     quotes = [
-        Quote(f"{collision.kind} {collision.id} | {collision.action}", collision.text)
-        for collision in stored.collisions
+        Quote(f"{one.kind} {one.id} | {one.measure} | {one.action}", one.text)
+        for one in stored.collisions
     ]
     return "\n".join([*lines, fence_quotes(quotes, "collisions")]).strip()
 
