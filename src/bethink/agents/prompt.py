@@ -66,7 +66,13 @@ def prompt_context(memory: Memory, payload: Mapping[str, object]) -> str:
     if not sure and not memory.settings.prompt_unsure:
         return ""
     known = {*session_state(memory, session).given}
-    hits = [hit for answer in sure or answers for hit in _near_best(answer, question)]
+    hits = [
+        hit
+        for answer in sure or answers
+        for hit in _near_best(answer, question)
+        # What stood beside a memory that the session has is given if it would count alone.
+        if not sure or answer.hits[0].item.id not in known or _relevance(hit) >= floor
+    ]
     fresh = {
         hit.item.id: hit
         for hit in sorted(hits, key=_relevance)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from bethink.core.json_values import Json
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.entry import Entry, Reader, line_of, split_text, time_of
@@ -47,6 +48,10 @@ _EDIT_TOOLS: dict[str, tuple[str, Operation]] = {
 }
 _MESSAGE_MARKS = (b'"user"', b'"assistant"', b'"queued_command"')
 _Entry = Json
+_NAMED_ERROR = lazy_pattern(
+    r"^(?:E\s{2,}|npm ERR!|(?:fatal|panic): )|(?i:\berror(?:\[\w+\])?: )"
+    r"|[A-Z]\w*(?:Error|Exception)\b"
+)
 
 
 class ToolEdit(NamedTuple):
@@ -120,13 +125,15 @@ def read_commands(path: Path, *, start: int = 0) -> Iterator[Command]:
                 command = asked.pop(str(block.get("tool_use_id")), "")
                 if command:
                     failed = bool(block.get("is_error"))
-                    yield Command(command, failed, _last_line(block) if failed else "", prompted)
+                    yield Command(command, failed, _error_line(block) if failed else "", prompted)
                     prompted = False
 
 
-def _last_line(block: _Entry) -> str:
+def _error_line(block: _Entry) -> str:
+    """The last line that names an error, as counts of errors often follow it, or the last one."""
     lines = [one.strip() for text in _all_strings(block.get("content")) for one in text.split("\n")]
-    return storable_text(next((line for line in reversed(lines) if line), ""))[:300]
+    named = [one for one in lines if _NAMED_ERROR.search(one)] or list(filter(None, lines)) or [""]
+    return storable_text(named[-1])[:300]
 
 
 def tool_edits(

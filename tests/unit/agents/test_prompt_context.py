@@ -132,6 +132,17 @@ def test_a_question_of_before_does_not_put_its_answer_out_of_reach(kept: Memory)
     assert question not in told
 
 
+def test_what_only_stood_beside_a_known_answer_is_not_given(kept: Memory) -> None:
+    """The best made the answer count: a session that has it is not given the rest of it alone."""
+    best = kept.remember("the release is planned for 20 November, Tanja does the announcement")
+    kept.remember("The cache expires after 36 hours")
+    prompt = "Release slips to 4 December because the audit takes longer"
+
+    assert "36 hours" in asked(kept, prompt, session="s2")
+    session_state(kept, "s1").add_given([best.id])
+    assert asked(kept, prompt) == ""
+
+
 def test_after_losing_sight_it_is_given_again(kept: Memory) -> None:
     """A session whose context was cleared may be given everything anew."""
     kept.remember(PORT)

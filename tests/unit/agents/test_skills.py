@@ -68,6 +68,20 @@ def test_two_sessions_make_a_procedure(memory: Memory, tmp_path: Path) -> None:
         export_skill(item, tmp_path / "Make Protobufs")
 
 
+def test_a_procedure_names_the_error_that_a_count_follows(memory: Memory, tmp_path: Path) -> None:
+    """Test runners end with a summary: it says how many failed, not what."""
+    for name in ("one", "two"):
+        said = Transcript(tmp_path / f"{name}.jsonl", name)
+        said.user("Run the tests of the parser")
+        ran(said, "pytest tests", "E   ModuleNotFoundError: No module named 'hypothesis'\n1 error")
+        ran(said, "uv sync --group dev")
+        ran(said, "pytest tests")
+        capture(memory, said.path, session=name, host="claude-code")
+
+    ((_, _, text),) = list_skills(memory)
+    assert "(E ModuleNotFoundError: No module named 'hypothesis')" in " ".join(text.split())
+
+
 NOT_PROPOSED: dict[str, list[tuple[str, tuple[str, ...], str]]] = {
     "one session": [("one", MAKE, "")],
     "the same session twice": [("one", MAKE, ""), ("one", MAKE, "")],
