@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bethink.api.browse import merge_timeline
 from bethink.cli.answers import print_item, print_items, print_revisions, shown_actor
 from bethink.cli.app import App
 from bethink.cli.options import (
@@ -31,8 +32,10 @@ from bethink.cli.output import (
 )
 from bethink.core import plural
 from bethink.errors import NotFound
-from bethink.model import LIFECYCLES, THREAD_STATES
+from bethink.model import LIFECYCLES, THREAD_STATES, Query
 from bethink.render.wire import insight_json, item_json, mapping_json, provenance_json, thread_json
+from bethink.retrieval.provenance import mark_outdated, recorded_sources
+from bethink.retrieval.query_builder import describe_unmatched, make_filters
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
@@ -91,10 +94,6 @@ def list_memories(app: App, /, limit: int, after: str | None, **where: object) -
 
 
 def _unmatched_filters(memory: Memory, filters: Json) -> tuple[str, ...]:
-    # Only for an empty list.
-    from bethink.model import Query
-    from bethink.retrieval.query_builder import describe_unmatched, make_filters
-
     ceiling = {"max_classification": memory.settings.max_classification}
     query = Query("", memory.now, filters=make_filters({**ceiling, **filters}, memory.now))
     return describe_unmatched(query, memory.store)
@@ -109,8 +108,6 @@ def timeline(app: App, item_id: str, window: int) -> None:
     Its neighbours in the same conversation, each with when it was said, else those stored
     around it, each with when it was stored. Oldest first.
     """
-    from bethink.api.browse import merge_timeline  # not needed for help
-
     with app.open() as memory:
         middle = memory.get(item_id)
         items = memory.timeline(middle.id, window=window)
@@ -264,8 +261,6 @@ def _print_threads(app: App, found: list[Thread]) -> None:
 @click.argument("thread_id", metavar="ID")
 def thread(app: App, thread_id: str) -> None:
     """Show one thread as a timeline."""
-    from bethink.retrieval.provenance import mark_outdated  # not needed for help
-
     with app.open() as memory:
         found = memory.thread(thread_id)
         ids = tuple(member.item for member in found.members)
@@ -333,8 +328,6 @@ def leaf_memory_ids(branch: InsightNode) -> set[str]:
     """Collect the ids of the leaf memories below an insight, without insights between."""
     if branch.below:
         return {leaf for below in branch.below for leaf in leaf_memory_ids(below)}
-    from bethink.retrieval.provenance import recorded_sources  # not needed for help
-
     return set(recorded_sources(branch.insight))
 
 

@@ -12,7 +12,9 @@ from bethink.cli.answers import shown_id
 from bethink.cli.app import App, confirm
 from bethink.cli.options import command, complete_ids, option
 from bethink.cli.output import bold, columns, dim, format_date, green, one_line, print_table, yellow
+from bethink.code.git import find_repository
 from bethink.core import plural
+from bethink.ingest.redaction import redact
 from bethink.model import LEVELS, OPERATIONS
 from bethink.model.anchor import CODE_CHANGES
 from bethink.render.wire import file_history_json, smart_read_json, stale_json
@@ -82,8 +84,6 @@ def stale(app: App, /, at: str, *, every: bool) -> int:
 
 def note_unchecked_code(app: App) -> None:
     """Say that code is not checked, where there is no repository."""
-    from bethink.code.git import find_repository  # not needed for help
-
     if find_repository(app.settings.project, 0) is None:
         app.note(yellow("code is not checked here: this folder is in no git repository"))
 
@@ -194,8 +194,6 @@ def note_edit(app: App, /, **fields: Any) -> None:
 
 def _note_recorded(app: App, edit: Json) -> None:
     """Print an edit as it was recorded, without secrets."""
-    from bethink.ingest.redaction import redact  # only for this command
-
     intent = redact(edit["intent"])
     reason = f": {one_line(intent.text)}" if intent.text else ""
     app.note(dim(f"  {edit['operation']} {one_line(edit['path'])}{reason}"))

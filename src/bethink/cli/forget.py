@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bethink.cli.app import App, confirm
+from bethink.cli.maintenance import print_report, report_json, undo_run
 from bethink.cli.options import command, complete_ids, filter_options, filters_from_options, option
 from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.errors import NotFound
+from bethink.ingest.revision import last_run
 from bethink.render.wire import fields_json, item_json
 
 if TYPE_CHECKING:
@@ -81,14 +84,10 @@ def forget(
         done = memory.forget(
             *(item.id for item in preview.items), erase=erase, preview=False, reason=reason
         )
-    from dataclasses import replace  # already loaded by click
-
     return _report_result(app, replace(done, kept=preview.kept), erase=erase)
 
 
 def _sweep(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, options: Json) -> int:
-    from bethink.cli.maintenance import print_report, report_json  # only for --sweep
-
     if ids or erase:
         raise click.UsageError("--sweep selects memories itself: it takes no ID and no --erase")
     limits: Json = {name: options[name] for name in ("share", "clock_is_right", "min_age_days")}
@@ -201,9 +200,6 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
     undone; an erase cannot. A run of maintenance, of revoke or an import is undone as a
     whole: retired memories are restored, created ones are removed.
     """
-    from bethink.cli.maintenance import undo_run
-    from bethink.ingest.revision import last_run  # not needed for help
-
     with app.open() as memory:
         run = last_run(memory.settings.actor, memory.store) if item_id is None else item_id
         if run is not None and run.startswith("run-"):

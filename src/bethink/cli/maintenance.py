@@ -20,6 +20,7 @@ from bethink.cli.output import Piece, bold, dim, format_time, green, one_line, y
 from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.errors import StoreError
+from bethink.ingest.inbox import unseal
 from bethink.render.wire import fields_json
 from bethink.worker.client import control_worker, ensure_worker, stop_worker
 from bethink.worker.files import lock_holder, worker_paths
@@ -227,8 +228,6 @@ def undo_run(app: App, run: str, *, yes: bool) -> int:
 
 
 def _print_run(app: App, preview: UndoResult, memory: Memory) -> None:
-    from bethink.ingest.inbox import unseal  # not needed for help
-
     changes = [("would restore", item_id) for item_id in preview.restored]
     changes += [(f"would mark as {status}", item_id) for item_id, status in preview.judged]
     changes += [("would remove", item_id) for item_id in preview.ended]

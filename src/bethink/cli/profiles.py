@@ -23,6 +23,9 @@ from bethink.cli.output import (
     wrap_lines,
 )
 from bethink.errors import BadProfile, BadSetting, NotFound, Refused
+from bethink.retrieval.profile import configured_profile, profile_names, profile_source
+from bethink.retrieval.retrievers import RETRIEVERS
+from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
@@ -37,8 +40,6 @@ def profiles(app: App) -> int:
     TOML file in .bethink/profiles of a project, or in profiles of the settings folder,
     adds one.
     """
-    from bethink.retrieval.profile import profile_names  # not needed for help
-
     named = profile_names(app.settings.profile_folders())
     titles = {name: _profile_title(app, name) for name in named}
     current = app.settings.profile
@@ -64,8 +65,6 @@ def _profile_title(app: App, name: str) -> Styled:
 
 
 def _load_profile(app: App, name: str) -> Profile:
-    from bethink.retrieval.profile import configured_profile  # not needed for help
-
     return configured_profile(name, app.settings, app.settings.profile_folders())
 
 
@@ -90,8 +89,6 @@ def show(app: App, name: str, *, toml: bool) -> None:
         # A usage error, as in recall: exit code 1 means that no memory was found.
         raise Refused(error.message, remedy=error.remedy) from error
     if toml and not app.json:
-        from bethink.retrieval.profile import profile_source  # only for --toml
-
         app.out.raw(profile_source(name, app.settings.profile_folders()))
         return
     for change in app.settings.changes(name):
@@ -171,9 +168,6 @@ def _part_settings(part: Any) -> list[str]:
 
 def _registered_name(part: object) -> str:
     """The name a profile writes after ``use`` for this part."""
-    from bethink.retrieval.retrievers import RETRIEVERS  # not needed for help
-    from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
-
     names = (table.name_of(type(part)) for table in (RETRIEVERS, FUSIONS, STAGES, ASSEMBLERS))
     return next(filter(None, names), "")
 

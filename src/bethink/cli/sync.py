@@ -18,6 +18,7 @@ from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.errors import BethinkError
 from bethink.render.wire import item_json
+from bethink.sync.peer import serve_lines
 
 if TYPE_CHECKING:
     from bethink.api.sync import Conflicted
@@ -115,8 +116,6 @@ def _sync_all(
 
 
 def _answer(memory: Memory) -> None:
-    from bethink.sync.peer import serve_lines  # only for --stdio
-
     serve_lines(sys.stdin, sys.stdout, memory.answer_sync)
 
 

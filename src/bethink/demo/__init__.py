@@ -22,9 +22,10 @@ from bethink.cli.output import cyan, dim, yellow
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.errors import Refused
+from bethink.memory import Memory
+from bethink.render.wire import item_json, recall_json, record_json
 
 if TYPE_CHECKING:
-    from bethink.memory import Memory
     from bethink.model import Item, Recall, Remembered
 
 
@@ -114,8 +115,6 @@ def _print_next_steps(app: App, name: str, *, keep: bool) -> None:
 @contextmanager
 def _open_demo_space(app: App, name: str, *, keep: bool) -> Iterator[Memory]:
     """Open an empty memory: a space of that name, or a temporary one."""
-    from bethink.memory import Memory
-
     if keep:
         with Memory.open(name, settings=app.settings) as memory:
             if memory.store.admin.count():
@@ -165,8 +164,6 @@ def _print_scenes(app: App, scenes: Scenes) -> None:
 
 
 def _scenes_json(scenes: Scenes) -> Json:
-    from bethink.render.wire import item_json, recall_json, record_json
-
     asked, talk, unrelated = scenes.answers
     return {
         "remembered": [record_json(result) for result in scenes.remembered],

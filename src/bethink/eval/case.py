@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Literal
 
+from bethink.importers.entry import split_text
 from bethink.model import Draft
 
 Level = Literal["turn", "session"]
@@ -153,8 +154,6 @@ PART_MARK = "\x1fpart "
 
 def split_long_texts(case: Case) -> tuple[Case, tuple[str, ...]]:
     """Split texts over the limit of a memory into parts of the same unit; also name them."""
-    from bethink.importers.entry import split_text  # only where a space is filled
-
     rows: list[tuple[str, Draft, str]] = []
     long: list[str] = []
     for ref, draft, unit in zip(case.refs, case.drafts, case.units, strict=True):

@@ -15,17 +15,40 @@ from bethink.cli.options import command, option
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.errors import NotFound, Refused
+from bethink.eval.datasets import (
+    DATASETS,
+    OWN_SETS,
+    DatasetOptions,
+    find_datasets,
+    open_dataset,
+    select_datasets,
+)
+from bethink.eval.datasets.jsonl import saved_dataset
+from bethink.eval.report import build_report, combine_reports, compare_reports, read_report
+from bethink.eval.runner import RunPlan, run_evaluation
+from bethink.eval.spaces import SpaceProvider
+from bethink.eval.tables import headline, print_tables, report_tables, unresolved_lines
+from bethink.eval.tune import (
+    SearchOptions,
+    ablations,
+    profile_toml,
+    tunable_parameters,
+    tune,
+    tune_result_json,
+    tune_result_tables,
+    tune_verdict,
+)
+from bethink.render.wire import dumps
+from bethink.retrieval.profile import configured_profile, load_profile_file
 
 if TYPE_CHECKING:
     from bethink.eval.case import Case, Dataset
-    from bethink.eval.spaces import SpaceProvider
     from bethink.eval.tune import TuneResult
     from bethink.retrieval.profile import Profile
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DATASET_NAMES = ("builtin", "notes", "locomo", "longmemeval", "beir", "jsonl")
 _FILE = click.Path(path_type=Path)
 
 
@@ -56,16 +79,13 @@ def dataset_options(function: F) -> F:
 
 def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
     """Open what was named: one data set, everything at some paths, or what comes with us."""
-    from bethink.eval.datasets import OWN_SETS, DatasetOptions, find_datasets, open_dataset
-    from bethink.eval.datasets.jsonl import saved_dataset
-
     what = options["what"]
     reading = DatasetOptions(
         **{key: options[key] for key in ("level", "protocol", "split", "corpus", "limit")}
     )
     if not what:
         return [open_dataset(name, reading) for name in OWN_SETS]
-    if what[0] not in DATASET_NAMES:
+    if what[0] not in DATASETS:
         return find_datasets([Path(place) for place in what], reading)
     if len(what) > 2:
         raise Refused(
@@ -89,8 +109,6 @@ def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
 
 def guest_cases(dataset: Dataset, others: Sequence[Dataset]) -> list[Case]:
     """Cases of questions foreign to a data set: of other sets of its kind, else built-in ones."""
-    from bethink.eval.datasets import DatasetOptions, open_dataset  # not needed for help
-
     kin = [
         other
         for other in others
@@ -119,16 +137,12 @@ def load_profiles(app: App, names: str) -> dict[str, Profile]:
 
 
 def _profile_from_file(app: App, file: Path) -> Profile:
-    from bethink.retrieval.profile import load_profile_file
-
     if not file.is_file():
         raise Refused(f"there is no file {file}")
     return load_profile_file(file, trusted=app.settings.own_profile_folder())
 
 
 def _profile_by_name(app: App, name: str) -> Profile:
-    from bethink.retrieval.profile import configured_profile
-
     try:
         return configured_profile(name, app.settings, app.settings.profile_folders())
     except NotFound as error:
@@ -146,8 +160,6 @@ def require_writable(file: Path | None) -> None:
 
 
 def make_space_provider(app: App, options: Json) -> SpaceProvider:
-    from bethink.eval.spaces import SpaceProvider  # not needed for help
-
     return SpaceProvider(
         app.settings,
         embedder=options["embedder"],
@@ -225,8 +237,6 @@ def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
     each. Without arguments the sets that come with Bethink are measured. Exit code 1 when
     --against finds something significantly worse.
     """
-    from bethink.eval.report import combine_reports, compare_reports, read_report  # not for help
-
     require_writable(options["save"])
     earlier = read_report(options["against"]) if options["against"] else None
     reports = _measure(app, options)
@@ -240,10 +250,6 @@ def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
 
 
 def _measure(app: App, options: Json) -> list[Json]:
-    from bethink.eval.datasets import select_datasets
-    from bethink.eval.report import build_report
-    from bethink.eval.runner import RunPlan, run_evaluation  # not needed for help
-
     everything = open_selected_datasets(app, options)
     datasets = select_datasets(everything, split_names(options["sets"]))
     if len(datasets) > 1 and (options["ablate"] or options["parts"]):
@@ -266,8 +272,6 @@ def _measure(app: App, options: Json) -> list[Json]:
 
 
 def _profiles_and_ablations(app: App, options: Json) -> dict[str, Profile]:
-    from bethink.eval.tune import ablations  # not needed for help
-
     profiles = load_profiles(app, options["profiles"])
     if options["ablate"] or options["parts"]:
         first = next(iter(profiles))
@@ -276,9 +280,6 @@ def _profiles_and_ablations(app: App, options: Json) -> dict[str, Profile]:
 
 
 def _print_report(app: App, report: Json, file: Path | None) -> None:
-    from bethink.eval.tables import headline, print_tables, report_tables, unresolved_lines
-    from bethink.render.wire import dumps
-
     if file is not None:
         file.write_text(dumps(report) + "\n", encoding="utf-8")
         app.note(f"wrote {file}")
@@ -326,8 +327,6 @@ def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
     tuned: a search for recall alone would always open it. Reports when the gain may be
     noise.
     """
-    from bethink.eval.tune import profile_toml, tune_verdict  # not needed for help
-
     require_writable(options["out"])
     dataset = _single_dataset(app, options)
     start, result = _tune(app, dataset, options)
@@ -347,8 +346,6 @@ def _single_dataset(app: App, options: Json) -> Dataset:
 
 
 def _tune(app: App, dataset: Dataset, options: Json) -> tuple[Profile, TuneResult]:
-    from bethink.eval.tune import SearchOptions, tunable_parameters, tune
-
     start = next(iter(load_profiles(app, options["profile"]).values()))
     parameters = tunable_parameters(start, split_names(options["patterns"]))
     same = {name: options[name] for name in ("trials", "minutes", "holdout", "seed")}
@@ -364,9 +361,6 @@ def _tune(app: App, dataset: Dataset, options: Json) -> tuple[Profile, TuneResul
 
 
 def _print_tuned(app: App, result: TuneResult, title: str, options: Json) -> None:
-    from bethink.eval.tables import print_tables  # not needed for help
-    from bethink.eval.tune import tune_result_json, tune_result_tables, tune_verdict
-
     if app.json:
         app.out.json(tune_result_json(result, title, str(options["out"])))
         return

@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+import tomlkit
 
 from bethink.core import plural
 from bethink.core.json_values import Json
@@ -165,8 +166,6 @@ def _get_part(profile: Profile, parameter: Parameter) -> Any:
 
 def profile_toml(profile: Profile, comments: Sequence[str] = ()) -> str:
     """Format the profile with every setting, so that no later default changes it."""
-    import tomlkit  # start-up time: only needed to write
-
     sections: Json = {
         **{name: getattr(profile, name) for name in ("title", "untopiced", "shared", "deeper")},
         "deep": profile.deep or (),
@@ -191,15 +190,13 @@ def _part_table(part: object, registry: Registry[Any]) -> Json:
 
 def _toml_value(value: object) -> Any:
     """A value in its TOML form; pairs of a name and a value become an inline table."""
-    from tomlkit import inline_table  # as above
-
     if dataclasses.is_dataclass(value):
         fields = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
         return {name: _toml_value(one) for name, one in fields.items() if one is not None}
     if isinstance(value, list | tuple):
         is_pair = [isinstance(one, tuple) and len(one) == 2 for one in value]
         if value and all(is_pair) and all(isinstance(one[0], str) for one in value):
-            table = inline_table()
+            table = tomlkit.inline_table()
             table.update({name: _toml_value(one) for name, one in value})
             return table
         return [_toml_value(one) for one in value]
