@@ -22,6 +22,7 @@ from bethink.core.json_values import Json, iso
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Forbidden, NotFound, Refused
+from bethink.store.sqlite.lock import FileLock, hold_lock
 
 FILE = "people.json"
 OWNER_ROLE = "owner"
@@ -137,8 +138,6 @@ class Directory:
     @contextmanager
     def counting(self, person: str) -> Iterator[None]:
         """Hold what a person adds: of two calls, of any process, not both take the last place."""
-        from bethink.store.sqlite.lock import FileLock, hold_lock  # only writing needs it
-
         path = self.path.with_name(f"people-{person}.lock")
         threads, held = _COUNTING.setdefault(path, (RLock(), []))
         with threads, nullcontext() if held else hold_lock(FileLock(path), str(path)):

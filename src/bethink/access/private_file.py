@@ -13,6 +13,7 @@ from bethink.config.paths import make_private_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.json_values import Json
 from bethink.errors import BadSetting
+from bethink.store.sqlite.lock import FileLock, hold_lock
 
 T = TypeVar("T")
 _VERSION = 1
@@ -45,8 +46,6 @@ class PrivateFile(Generic[T]):
     @contextmanager
     def transaction(self) -> Iterator[list[T]]:
         """Yield the records to change under a file lock; save them on success."""
-        from bethink.store.sqlite.lock import FileLock, hold_lock  # only writing needs it
-
         try:
             make_private_folder(self.path.parent)
         except OSError as error:

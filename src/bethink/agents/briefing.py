@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
+from bethink.api.browse import redact_thread
 from bethink.core import plural
 from bethink.core.characters import strip_hidden
 from bethink.core.json_values import Json, format_moment
@@ -202,8 +203,6 @@ def _key_text(item: Item) -> str:
 
 def _thread_entries(memory: Memory) -> Iterator[_Entry]:
     """Ongoing threads, the most recent first, quoting only injectable memories."""
-    from bethink.api.browse import redact_thread  # start-up time: a prompt needs no threads
-
     threads = memory.threads(limit=5 * _MAX_PER_SECTION)
     open_threads = [
         one for one in threads if one.lifecycle == "active" and one.state in _OPEN_STATES

@@ -23,6 +23,7 @@ from bethink.errors import Refused
 from bethink.lang.dates import DAY_S
 from bethink.model import ELSEWHERE, Filters, Item, Recall
 from bethink.ports import LanguageModel, Reranker, is_remote, is_slow
+from bethink.retrieval.answer_text import render_text
 from bethink.retrieval.context import Boost, Context, Votes
 from bethink.retrieval.explain import (
     Change,
@@ -184,8 +185,6 @@ class RecallMethods(SessionMethods):
 
     def recall_text(self, text: str = "", **options: Unpack[RecallOptions]) -> str:
         """Return the answer of `recall` as text for a model, in the sections of the profile."""
-        from bethink.retrieval.answer_text import render_text  # start-up time
-
         profile = self.profile(options.get("profile"))
         given: RecallOptions = {**options, "profile": profile}
         return render_text(self.recall(text, **given), profile.text)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 from bethink.cli.output import Piece, Printer, dim, printable
 from bethink.core import closest_name
 from bethink.errors import BadSetting, BethinkError, UntrustedSpace
+from bethink.store import space_exists, spaces_on_server
+from bethink.store.url import is_server
 
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
@@ -98,8 +100,6 @@ class App:
 
     def check_space(self) -> bool:
         """Whether the space exists; raise BadSetting where the caller named one that does not."""
-        from bethink.store import space_exists  # not needed for help and completion
-
         ref = self.where()
         if space_exists(self.settings.store, ref.name, ref.path):
             return True
@@ -115,8 +115,6 @@ class App:
     def space_names(self) -> list[str]:
         """List the spaces of the store in use."""
         from bethink.config.spaces import data_dir, list_spaces  # not needed for help
-        from bethink.store import spaces_on_server
-        from bethink.store.url import is_server
 
         if is_server(self.settings.store):
             return spaces_on_server(self.settings.store)

@@ -12,7 +12,6 @@ from bethink.cli.answers import shown_id
 from bethink.cli.app import App, confirm
 from bethink.cli.options import command, complete_ids, option
 from bethink.cli.output import bold, columns, dim, format_date, green, one_line, print_table, yellow
-from bethink.code.git import find_repository
 from bethink.core import plural
 from bethink.ingest.redaction import redact
 from bethink.model import LEVELS, OPERATIONS
@@ -84,6 +83,8 @@ def stale(app: App, /, at: str, *, every: bool) -> int:
 
 def note_unchecked_code(app: App) -> None:
     """Say that code is not checked, where there is no repository."""
+    from bethink.code.git import find_repository  # not needed for help
+
     if find_repository(app.settings.project, 0) is None:
         app.note(yellow("code is not checked here: this folder is in no git repository"))
 

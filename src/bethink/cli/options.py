@@ -13,6 +13,7 @@ import click
 from bethink.cli.app import App
 from bethink.cli.help import OPTION_HELP
 from bethink.cli.output import one_line
+from bethink.core.json_values import parse_strict_json
 from bethink.errors import BadText, BethinkError, Refused
 
 if TYPE_CHECKING:
@@ -322,8 +323,6 @@ def decode_utf8(content: bytes, source_name: str) -> str:
 
 def parse_json_object(text: str, source_name: str) -> Json:
     """Parse a JSON object; raise BadText for any other value."""
-    from bethink.core.json_values import parse_strict_json
-
     try:
         value = parse_strict_json(text)
     except Refused as error:

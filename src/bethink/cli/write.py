@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from bethink.cli.app import App
+from bethink.cli.errors import EXIT_USAGE
 from bethink.cli.files import note_unchecked_code
 from bethink.cli.options import command, complete_ids, option, parse_json_object, read_text_argument
 from bethink.cli.output import bold, dim, green, one_line, yellow
@@ -127,8 +128,6 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: o
     documents = [outcome_json(result) for result in results]
     app.document(documents[0] if len(documents) == 1 else documents)
     if failure is not None and app.json:
-        from bethink.cli.errors import EXIT_USAGE  # imports the commands
-
         raise click.exceptions.Exit(EXIT_USAGE)
     for result in results:
         if not isinstance(result, Refused):

@@ -21,6 +21,9 @@ from bethink.core.blas import load_numpy
 from bethink.core.dataclass import replace
 from bethink.core.json_values import Json
 from bethink.hooks.dispatch import given_deadline_s, slowness
+from bethink.models import embedder_provider
+from bethink.models.rerank import reranker_provider
+from bethink.store import space_exists
 
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
@@ -219,9 +222,6 @@ def _without_slow_models(settings: Settings) -> Settings:
 
     These are models that must be loaded or are asked over a network.
     """
-    from bethink.models import embedder_provider
-    from bethink.models.rerank import reranker_provider
-
     providers = (embedder_provider(settings.embedder), reranker_provider(settings.reranker))
     embedder, reranker = (
         name if name != "llm" and not (one and (one.slow_to_load or one.env_prefixes)) else "none"
@@ -238,8 +238,6 @@ def _open_memory(settings: Settings) -> Memory:
 
 def _has_memory(settings: Settings) -> bool:
     """Whether the space exists; a read never creates one."""
-    from bethink.store import space_exists  # start-up time: some hooks need no memory
-
     ref = resolve_space(None, settings)
     return space_exists(settings.store, ref.name, ref.path)
 

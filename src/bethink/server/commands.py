@@ -13,11 +13,23 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
+from bethink.access.policy import ANONYMOUS, Principal, Right
 from bethink.cli.app import App
 from bethink.cli.options import command, group, option
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
+from bethink.config.paths import config_folder
+from bethink.config.spaces import data_dir, resolve_space, space_path
 from bethink.errors import MissingExtra, Refused
+from bethink.server.mcp.manifest import ServerManifest, system_manifest
+from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
+from bethink.server.mcp.requests import READ_TIMEOUT_S
+from bethink.server.mcp.stdio import StdioServer, take_over_stdio
+from bethink.server.mcp.worker_calls import WorkerCalls
+from bethink.server.parent import watch_parent
 from bethink.server.systems import SYSTEMS
+from bethink.server.telemetry import start_tracing
+from bethink.server.tools import select_tools
+from bethink.store import space_exists
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -25,10 +37,7 @@ if TYPE_CHECKING:
     from bethink.access.guard import AllowedCallers, Guard, GuardConfig
     from bethink.access.hosts import Address
     from bethink.access.people import Directory
-    from bethink.access.policy import Principal
     from bethink.access.tokens import Token
-    from bethink.server.mcp.manifest import ServerManifest
-    from bethink.server.mcp.memory_loader import MemoryLoader
     from bethink.server.rest.spaces import SpacesApp
     from bethink.server.tools.calls import ToolExecutor
 
@@ -119,8 +128,6 @@ def _sign_in(
     from bethink.access.connections import ACCESS, Connections  # help does without
     from bethink.access.hosts import parse_public_url
     from bethink.access.identities import load_identities
-    from bethink.config.paths import config_folder
-    from bethink.config.spaces import resolve_space
 
     if not allowed.get("public_url"):
         if own:
@@ -152,8 +159,6 @@ def _tool_names(listed: str) -> list[str]:
 
 
 def _make_loader(app: App, space: str | None = None) -> MemoryLoader:
-    from bethink.server.mcp.memory_loader import MemoryLoader, settings_for  # help does without
-
     settings = settings_for(space or app.space, store=app.store)
     return MemoryLoader(settings if settings.explicit("actor") else replace(settings, actor=ACTOR))
 
@@ -163,7 +168,6 @@ def _make_config(
 ) -> GuardConfig:
     from bethink.access.guard import make_guard_config  # help does without
     from bethink.access.tokens import TokenStore
-    from bethink.config.spaces import resolve_space
 
     space = resolve_space(None, loader.settings).name
     return make_guard_config(address, space, TokenStore(), **allowed)
@@ -186,7 +190,6 @@ def ui(app: App, /, *, read_only: bool, port: int | None, no_open: bool) -> int:
     from elsewhere. Stops on Ctrl-C. Needs the extra serve.
     """
     from bethink.access.hosts import Address, is_port_free  # help does without
-    from bethink.access.policy import Principal, Right
 
     app.check_space()  # a mistyped name is not a new space
     wanted = Address("127.0.0.1", UI_PORT if port is None else port)
@@ -219,9 +222,6 @@ def _run_server(
     ``also`` are further spaces.
     """
     from bethink.access.webhooks import WebhookStore  # help does without
-    from bethink.server.mcp.manifest import ServerManifest
-    from bethink.server.telemetry import start_tracing
-    from bethink.server.tools import select_tools
 
     manifest = ServerManifest(select_tools(tools))
     try:
@@ -265,7 +265,6 @@ def _with_spaces(
     app: App, root: Guard, config: GuardConfig, also: tuple[str, ...], **parts: Any
 ) -> Iterator[ServedApp]:
     """Add further spaces to an application; their memories are closed at the end."""
-    from bethink.config.spaces import data_dir, space_path  # help does without
     from bethink.server.rest.app import make_app
     from bethink.server.rest.spaces import SpacesApp, for_space
 
@@ -298,8 +297,6 @@ _READ_LIMIT_VARIABLE = "BETHINK_READ_TIMEOUT_S"
 
 def read_limit_s() -> float:
     """Return how many seconds a read may take."""
-    from bethink.server.mcp.requests import READ_TIMEOUT_S  # help does without
-
     if _READ_LIMIT_VARIABLE not in os.environ:
         return READ_TIMEOUT_S
     from bethink.models.http import read_timeout  # start-up time
@@ -309,11 +306,6 @@ def read_limit_s() -> float:
 
 def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     """Serve the parent process over stdio until it closes the input or exits."""
-    from bethink.server.mcp.stdio import StdioServer, take_over_stdio
-    from bethink.server.mcp.worker_calls import WorkerCalls
-    from bethink.server.parent import watch_parent
-    from bethink.server.telemetry import start_tracing
-
     # Exit at once: a thread blocked on input cannot be stopped, and nothing needs cleanup.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Before any answer: a parent that exits earlier would go unnoticed.
@@ -341,8 +333,6 @@ def serve_http(
     manifest: ServerManifest, loader: MemoryLoader, address: Address, note: Callable[[str], None]
 ) -> None:
     """Serve http://HOST:PORT/mcp to local clients and to callers with a token."""
-    from bethink.access.policy import ANONYMOUS  # not needed for stdio
-    from bethink.server.telemetry import start_tracing
     from bethink.server.tools.calls import ToolExecutor
 
     config = _make_config(loader, address)
@@ -399,10 +389,6 @@ def mcp_command(app: App, *, tools: str, system: str | None, http: str | None) -
     the working directory, unless --space names another; a client cannot change this. --http
     needs the extra mcp.
     """
-    from bethink.server.mcp.manifest import ServerManifest, system_manifest  # help does without
-    from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
-    from bethink.server.tools import select_tools
-
     if system is not None:
         from bethink.server.systems.declarations import load_system  # few hosts ask for it
 
@@ -469,7 +455,6 @@ def create(
     erases, exports and imports. Settings and tokens can only be changed on this machine. With
     --person it is for what that person may see, and allows what their role does at most.
     """
-    from bethink.access.policy import Right  # help does without
     from bethink.access.tokens import ANY_SPACE, TokenStore, expiry_after
 
     if any_space and spaces:
@@ -487,9 +472,6 @@ def create(
 
 
 def _resolve_spaces(app: App, spaces: tuple[str, ...]) -> tuple[str, ...]:
-    from bethink.config.spaces import data_dir, space_path  # help does without
-    from bethink.store import space_exists
-
     for space in spaces:
         path = space_path(space, data_dir(app.settings))
         if not space_exists(app.settings.store, space, path):
@@ -508,7 +490,6 @@ def sign_in(app: App, scope: str) -> None:
     It works once, within ten minutes, for the space in use here.
     """
     from bethink.access.connections import Connections  # help does without
-    from bethink.access.policy import Right
 
     space = app.where().name
     code = Connections().make_code(Right[scope.upper()], space)

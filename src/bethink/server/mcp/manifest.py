@@ -14,7 +14,10 @@ from bethink.access.policy import Principal, permits
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
+from bethink.render.quoting import fence_quotes, quote_item
+from bethink.render.wire import dumps, item_json, mapping_json
 from bethink.server.mcp.view import EXTENSION, VIEW_RESOURCE, client_supports_views
+from bethink.server.tools.answers import NOTICE, get_visible, sanitize
 from bethink.server.tools.catalog import LIST_ENTITIES
 from bethink.server.tools.tool import Tool, validate_arguments
 from bethink.version import __version__
@@ -56,8 +59,6 @@ def _quote_related(memory: Memory, text: str, k: int | None = None) -> str:
 
 
 def _quote(items: Iterable[Item]) -> str:
-    from bethink.render.quoting import fence_quotes, quote_item  # heavy import: after the handshake
-
     return fence_quotes([quote_item(item) for item in items])
 
 
@@ -190,17 +191,12 @@ def read_resource(uri: str, memory: Memory) -> ResourceContent:
 
 
 def _read_stats(memory: Memory, _: str) -> ResourceContent:
-    from bethink.render.wire import mapping_json  # heavy import: after the handshake
-
     counted = {key: value for key, value in memory.stats().items() if key != "path"}
     return _as_data(mapping_json(counted))
 
 
 def _as_data(content: Json) -> ResourceContent:
     """Return stored data as JSON: safe to read, and said to be no instruction."""
-    from bethink.render.wire import dumps
-    from bethink.server.tools.answers import NOTICE, sanitize  # heavy
-
     return ResourceContent(dumps(sanitize({"notice": NOTICE, **content}, None), indent=1), _JSON)
 
 
@@ -219,9 +215,6 @@ def _read_entity(memory: Memory, name: str) -> ResourceContent:
 
 
 def _read_item(memory: Memory, item_id: str) -> ResourceContent:
-    from bethink.render.wire import item_json
-    from bethink.server.tools.answers import get_visible  # heavy
-
     return _as_data(item_json(get_visible(memory, item_id)))
 
 

@@ -11,6 +11,8 @@ from bethink.core.json_values import Json
 from bethink.core.lazy import BackgroundCall
 from bethink.core.once import count_once
 from bethink.errors import NotFound, Refused
+from bethink.server.mcp.memory_loader import OpenMemory
+from bethink.server.tools import find_tool
 
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
@@ -73,8 +75,6 @@ def call_for_server(memory: Memory, payload: Json) -> Json:
     An error that may be the worker's own, of a store, a model or a part, is raised: the server
     then answers itself.
     """
-    from bethink.server.mcp.memory_loader import OpenMemory
-    from bethink.server.tools import find_tool  # loaded only by a server that answers itself
     from bethink.server.tools.calls import ToolExecutor, ToolRequest
 
     tool = find_tool(payload["system"], payload["name"])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bethink.core.registry import Registry
 from bethink.errors import BadSetting
+from bethink.server.systems import SYSTEMS
 from bethink.server.tools.catalog import DEFAULT_TOOLS, OPTIONAL_TOOLS
 from bethink.server.tools.tool import Tool
 
@@ -18,7 +19,6 @@ def find_tool(system: str, name: str) -> Tool | None:
     """Return a tool of another system or, without one, of our own; None if there is none."""
     if not system:
         return TOOLS.get(name)
-    from bethink.server.systems import SYSTEMS  # few servers need these
     from bethink.server.systems.declarations import load_system
 
     return load_system(system).tools.get(name) if system in SYSTEMS else None

@@ -34,6 +34,7 @@ from bethink.errors import (
     StoreError,
 )
 from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
+from bethink.server.parent import watch_parent
 from bethink.server.telemetry import trace_call
 from bethink.server.tools.catalog import RECALL
 from bethink.server.tools.tool import Call, Reply, Tool, ignore_progress, validate_arguments
@@ -232,8 +233,6 @@ def _start_processes(workers: int, space: str | None, store: str | None) -> Exec
 
 def _open_in_process(space: str | None, store: str | None) -> None:
     """Open the memory in a process of a pool, which ends with the server."""
-    from bethink.server.parent import watch_parent  # start-up time: seldom needed
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the server as well
     watch_parent()
     loader = MemoryLoader(settings_for(space, store=store))

@@ -12,6 +12,7 @@ from bethink.core.json_schema import Violation, find_violation, with_article
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
+from bethink.server.tools.answers import NOTICE, sanitize
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -194,8 +195,6 @@ class Tool:
 
         An answer that holds stored texts says how to treat them.
         """
-        from bethink.server.tools.answers import NOTICE  # start-up time: only a call needs it
-
         module = import_module(self.module)
         made: Reply = module.run(self, call) if self.system else getattr(module, self.name)(call)
         if "notice" in self.output_schema["properties"]:
@@ -203,8 +202,6 @@ class Tool:
         return made
 
     def __call__(self, call: Call) -> Reply:
-        from bethink.server.tools.answers import sanitize  # start-up time: only a call needs it
-
         made = self.run_untruncated(call)
         return made._replace(
             content=sanitize(made.content, self.max_text), meta=sanitize(made.meta, self.max_text)
