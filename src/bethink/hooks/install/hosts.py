@@ -1,4 +1,4 @@
-"""The supported hosts and what each gets installed: a new host is a row of a table."""
+"""The supported hosts and what each gets installed: a new host is a table in hosts.toml."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.toml import parse_toml
 from bethink.errors import BadSetting
 from bethink.hooks.dispatch import EVENTS, HookEvent
 from bethink.hooks.install import config_text
@@ -206,7 +207,7 @@ def _resource_file(path: Path, name: str) -> OwnedFile:
 
 
 class Host(NamedTuple):
-    """A host, where it is told of servers, and in which form.
+    """A host, where it is told of servers, and in which form: a table of `hosts.toml`.
 
     ``user`` is a file with a list of servers, or a folder for ``files``, below the home
     folder; ``{app}`` is the platform's folder for applications. ``variable`` may name another
@@ -229,49 +230,17 @@ class Host(NamedTuple):
     files: Callable[[Path, InstallRequest], tuple[OwnedFile, ...]] | None = None
 
 
-_WINDOWS = sys.platform == "win32"
-_ZED_SETTINGS = "{app}/Zed/settings.json" if _WINDOWS else ".config/zed/settings.json"
-HOSTS = {
-    "claude-code": Host(
-        "Claude Code", ".claude/skills/bethink", ".claude/skills/bethink",
-        ("Claude Code loads it in its next session, a project's once its folder is trusted",
-         "claude plugin list shows it; claude plugin disable bethink@skills-dir turns it off"),
-        variable="CLAUDE_CONFIG_DIR", files=claude_code_files,
-    ),
-    "codex": Host(
-        "Codex", ".codex/config.toml", ".codex/config.toml",
-        ("Codex loads it in its next session; /mcp shows it",),
-        servers="mcp_servers", variable="CODEX_HOME",
-    ),
-    "gemini": Host(
-        "Gemini CLI", ".gemini/extensions/bethink", ".gemini/settings.json",
-        ("Gemini CLI loads it in its next session; /mcp shows the server",),
-        comments=True, files=gemini_files,
-    ),
-    "vscode": Host(
-        "VS Code", "{app}/Code/User/mcp.json", ".vscode/mcp.json",
-        ("VS Code asks once whether to trust the server; MCP: List Servers shows it",),
-        servers="servers", kind="stdio", workspace="${workspaceFolder}", comments=True,
-    ),
-    "opencode": Host(
-        "opencode", ".config/opencode/opencode.json", "opencode.json",
-        ("opencode mcp list shows it",),
-        servers="mcp", kind="local", variable="XDG_CONFIG_HOME", comments=True,
-    ),
-    "cursor": Host(
-        "Cursor", ".cursor/mcp.json", ".cursor/mcp.json",
-        ("restart Cursor, then check Settings, MCP",),
-        workspace="${workspaceFolder}",
-    ),
-    "zed": Host(
-        "Zed", _ZED_SETTINGS, ".zed/settings.json", ("agent: open settings shows the server",),
-        servers="context_servers", variable="XDG_CONFIG_HOME", comments=True,
-    ),
-    "claude-desktop": Host(
-        "Claude Desktop", "{app}/Claude/claude_desktop_config.json", "",
-        ("restart Claude Desktop",), space="desktop",
-    ),
-}  # fmt: skip
+_FILES = {"claude-code": claude_code_files, "gemini": gemini_files}
+
+
+def _read_host(name: str, row: Json) -> Host:
+    on_windows = row.pop("on_windows", row["user"])
+    row["user"] = on_windows if sys.platform == "win32" else row["user"]
+    return Host(**row | {"after": tuple(row["after"])}, files=_FILES.get(name))
+
+
+_TABLE = files("bethink.hooks.install").joinpath("hosts.toml").read_text("utf-8")
+HOSTS = {name: _read_host(name, row) for name, row in parse_toml(_TABLE).items()}
 
 
 def plan_host(name: str, request: InstallRequest) -> Installation:
