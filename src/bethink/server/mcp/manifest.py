@@ -53,62 +53,56 @@ class Prompt(NamedTuple):
         }
 
 
-def _quote_related(memory: Memory, text: str, k: int | None = None) -> str:
-    answer = memory.recall(text, track=False, k=k)
-    return _quote(hit.item for hit in answer.hits) or f"(nothing: {answer.reason})"
-
-
 def _quote(items: Iterable[Item]) -> str:
     return fence_quotes([quote_item(item) for item in items])
 
 
-def _begin_prompt(memory: Memory, task: str) -> str:
-    return (
-        f"The task: {task}\n\nMemories related to it:\n\n{_quote_related(memory, task)}\n\n"
+def _make_prompt(row: Json, operation: str = "") -> Prompt:
+    """Make a prompt of its declaration: what is recalled for its argument fills {memories}."""
+    arguments: dict[str, str] = row["argument"]
+    named = next(iter(arguments), "")
+
+    def render(memory: Memory, value: str) -> str:
+        from bethink.server.systems.operations import quote_answer  # heavy: after the handshake
+
+        quoted = quote_answer(memory, value, row["recall"]) if named else ""
+        parts = str(row["text"]).split("{memories}")  # nothing is put into the memories
+        return quoted.join(part.replace(f"{{{named}}}", value) for part in parts)
+
+    return Prompt(row["title"], row["about"], arguments, render, operation)
+
+
+_DECLARED: dict[str, Json] = {
+    "begin": {
+        "title": "Begin with related memories",
+        "about": "Start a task from the memories related to it.",
+        "argument": {"task": "The task."},
+        "recall": {},
+        "text": "The task: {task}\n\nMemories related to it:\n\n{memories}\n\n"
         "Say in two sentences which of them matter for the task and which contradict it, "
-        "then begin. Use recall when another question comes up."
-    )
-
-
-def _keep_prompt(_: Memory, __: str) -> str:
-    return (
-        "Look back over this conversation and remember what will matter later: decisions with "
-        "their reasons, facts that were established, preferences of the user, caveats, what is "
-        "left to do. For each, first recall whether it is known; correct an outdated memory "
+        "then begin. Use recall when another question comes up.",
+    },
+    "keep": {
+        "title": "Store what matters",
+        "about": "Store what will matter later from this conversation.",
+        "argument": {},
+        "text": "Look back over this conversation and remember what will matter later: decisions "
+        "with their reasons, facts that were established, preferences of the user, caveats, what "
+        "is left to do. For each, first recall whether it is known; correct an outdated memory "
         "with update_memory instead of storing a second one. One self-contained statement a "
-        "memory; no logs, no code, nothing that recall returned. List what you stored."
-    )
-
-
-def _review_prompt(memory: Memory, subject: str) -> str:
-    known = _quote_related(memory, subject, k=20)
-    return (
-        f"These are the memories about {subject}:\n\n{known}\n\n"
+        "memory; no logs, no code, nothing that recall returned. List what you stored.",
+    },
+    "review": {
+        "title": "Review memories",
+        "about": "Check the memories about a subject for wrong or outdated ones.",
+        "argument": {"subject": "A topic, a person, a project."},
+        "recall": {"k": 20},
+        "text": "These are the memories about {subject}:\n\n{memories}\n\n"
         "Name those that contradict each other, are outdated or say the same. Propose for each "
-        "what to correct or forget, and change nothing before the user agrees."
-    )
-
-
-PROMPTS = {
-    "begin": Prompt(
-        "Begin with related memories",
-        "Start a task from the memories related to it.",
-        {"task": "The task."},
-        _begin_prompt,
-    ),
-    "keep": Prompt(
-        "Store what matters",
-        "Store what will matter later from this conversation.",
-        {},
-        _keep_prompt,
-    ),
-    "review": Prompt(
-        "Review memories",
-        "Check the memories about a subject for wrong or outdated ones.",
-        {"subject": "A topic, a person, a project."},
-        _review_prompt,
-    ),
+        "what to correct or forget, and change nothing before the user agrees.",
+    },
 }
+PROMPTS = {name: _make_prompt(row) for name, row in _DECLARED.items()}
 
 
 def render_prompt(
@@ -336,18 +330,5 @@ class ServerManifest:
 
 def system_manifest(theirs: System) -> ServerManifest:
     """The manifest of a server that offers the tools and prompts of another system."""
-    prompts = {name: _declared_prompt(row) for name, row in theirs.prompts.items()}
+    prompts = {name: _make_prompt(row, "prompt begin") for name, row in theirs.prompts.items()}
     return ServerManifest(theirs.tools, theirs.instructions, prompts)
-
-
-def _declared_prompt(row: Json) -> Prompt:
-    [(argument, about)] = row["argument"].items()
-
-    def render(memory: Memory, value: str) -> str:
-        from bethink.server.systems.operations import quote_answer  # heavy: after the handshake
-
-        quoted = quote_answer(memory, value, row["recall"])
-        parts = str(row["text"]).split("{memories}")  # nothing is put into the memories
-        return quoted.join(part.replace(f"{{{argument}}}", value) for part in parts)
-
-    return Prompt(row["title"], row["about"], {argument: about}, render, "prompt begin")
