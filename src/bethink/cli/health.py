@@ -9,10 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import get_completion_class
 
 from bethink.cli.app import App, progress
-from bethink.cli.commands import bethink
 from bethink.cli.help import COMPLETION_VARIABLE, PROGRAM
 from bethink.cli.options import Group, command, option
 from bethink.cli.output import (
@@ -26,8 +24,6 @@ from bethink.cli.output import (
     red,
     yellow,
 )
-from bethink.config.paths import hooks_log
-from bethink.config.spaces import resolve_space
 from bethink.core import plural
 from bethink.errors import (
     BadPlugin,
@@ -38,7 +34,6 @@ from bethink.errors import (
     StoreDamaged,
     StoreError,
 )
-from bethink.store.url import is_server, shown_store
 from bethink.version import __version__
 
 if TYPE_CHECKING:
@@ -147,6 +142,7 @@ def _probe(role: str, name: str | None, use: Callable[[], object]) -> CheckResul
 
 def _check_hooks_log() -> Iterator[CheckResult]:
     """Report recent lines of the hooks log, if there are any."""
+    from bethink.config.paths import hooks_log  # only for this command
     from bethink.ports import CheckResult
 
     path = hooks_log()
@@ -280,6 +276,10 @@ def reindex(app: App) -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(app: App, shell: str) -> None:
     """Print the completion script for a shell."""
+    from click.shell_completion import get_completion_class  # only for this command
+
+    from bethink.cli.commands import bethink
+
     completer = get_completion_class(shell)
     assert completer is not None, "click supports these shells"
     script = completer(bethink, {}, PROGRAM, COMPLETION_VARIABLE).source()
@@ -371,6 +371,7 @@ def store_status(app: App, url: str | None) -> int:
 
 def _show_store(app: App, url: str | None, step: str) -> int:
     from bethink.store import prepare_server
+    from bethink.store.url import is_server, shown_store
 
     address = url or app.settings.store
     if not is_server(address):
@@ -410,7 +411,9 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
     written. The old one stays, read-only, unless --remove-source is given, now or in a later
     call. A move that was interrupted goes on with the same command.
     """
+    from bethink.config.spaces import resolve_space  # only for this command
     from bethink.store import DEFAULT_STORE, list_shelves, move_space, space_exists
+    from bethink.store.url import is_server, shown_store
 
     source, path = app.settings.store, resolve_space(name, app.settings).path
     if target == source or not (is_server(target) or target == DEFAULT_STORE):
