@@ -21,7 +21,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-async def _finish(work: Future[_T], *, always: bool = False) -> _T:
+async def finish(work: Future[_T], *, always: bool = False) -> _T:
     """Wait for the end of work that has begun, even if the caller is cancelled.
 
     What has not begun by then is not done, unless it is ``always`` to be done: so a change
@@ -62,7 +62,7 @@ def _writing(
 
     @wraps(method)
     async def run(self: AsyncMemory, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return await _finish(self._submit(partial(_own(method, self), *args, **kwargs)))
+        return await finish(self._submit(partial(_own(method, self), *args, **kwargs)))
 
     return run
 
@@ -88,7 +88,7 @@ def _opening(
         threads = ThreadPoolExecutor(MAX_THREADS, "bethink")
         work = threads.submit(copy_context().run, partial(open_memory, *args, **kwargs))
         try:
-            memory = AsyncMemory(await _finish(work, always=True), threads=threads)
+            memory = AsyncMemory(await finish(work, always=True), threads=threads)
         except BaseException:
             threads.shutdown(wait=False)
             if work.exception() is None:
@@ -203,9 +203,9 @@ class AsyncMemory:
 
     async def export(self) -> AsyncGenerator[Json, None]:
         """Export everything, losslessly, as JSON-ready records."""
-        records = await _finish(self._submit(lambda: (one for one in self.sync.export())))
+        records = await finish(self._submit(lambda: (one for one in self.sync.export())))
         try:
-            while batch := await _finish(self._submit(lambda: [*islice(records, _EXPORT_BATCH)])):
+            while batch := await finish(self._submit(lambda: [*islice(records, _EXPORT_BATCH)])):
                 for record in batch:
                     yield record
         finally:
@@ -222,7 +222,7 @@ class AsyncMemory:
         closer = ThreadPoolExecutor(1)  # the others are waited for
         work = closer.submit(self._close)
         closer.shutdown(wait=False)
-        await _finish(work, always=True)
+        await finish(work, always=True)
 
     def _close(self) -> None:
         self._threads.shutdown()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar, cast
 
+from bethink.async_memory import finish
 from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.integrations.exact_json import (
@@ -59,6 +61,7 @@ class BethinkSession(SessionABC):
         self.session_settings = SessionSettings(**given) if isinstance(given, dict) else given
         self.memory = open_memory(memory)
         self._on_redaction = on_redaction
+        self._thread = ThreadPoolExecutor(1, "bethink")
         self._transcript = Transcript(self.memory, session_id, _SOURCE, _is_item)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -71,18 +74,22 @@ class BethinkSession(SessionABC):
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items."""
         if items:
-            await _run_to_completion(
+            await self._change(
                 lambda: self._transcript.add([self._make_turn(item) for item in items])
             )
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove and return the last item; None if there is none."""
-        body = await _run_to_completion(self._transcript.pop)
+        body = await self._change(self._transcript.pop)
         return None if body is None else _decode_item(body)
 
     async def clear_session(self) -> None:
         """Remove the whole conversation."""
-        await _run_to_completion(self._transcript.clear)
+        await self._change(self._transcript.clear)
+
+    async def _change(self, work: Callable[[], _T]) -> _T:
+        """Run work on a thread and wait for its end, even if the caller is cancelled."""
+        return await finish(self._thread.submit(work), always=True)
 
     def _make_turn(self, item: TResponseInputItem) -> Turn:
         if not isinstance(item, Mapping):
@@ -143,21 +150,3 @@ def _texts(value: object) -> list[str]:
     if isinstance(value, Sequence):
         return [text for part in value for text in _texts(part)]
     return []
-
-
-async def _run_to_completion(work: Callable[[], _T]) -> _T:
-    """Run work on a thread and wait for its end, even if the caller is cancelled.
-
-    So no caller continues while half a change is still to come.
-    """
-    task = asyncio.ensure_future(asyncio.to_thread(work))
-    called_off: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            called_off = error
-    if called_off is not None:
-        task.exception()  # retrieved, so that no warning is logged
-        raise called_off
-    return task.result()
