@@ -26,6 +26,7 @@ from bethink.model.answer import (
 from bethink.model.evidence import (
     ELSEWHERE,
     OLDER,
+    PERHAPS_NEWER,
     UPDATE_LINKS,
     Candidate,
     Evidence,

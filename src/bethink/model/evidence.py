@@ -14,6 +14,8 @@ Op = Literal["seen", "add", "times", "set"]
 
 # The reason given to a memory that a newer one, named by ``via``, restates with another value.
 OLDER = "older, see"
+# That of one that may restate an older one, named by ``via``.
+PERHAPS_NEWER = "perhaps newer, on the same thing, than"
 # The source of evidence about changes of the code that a memory is tied to.
 ANCHOR_EVIDENCE = "anchor"
 ELSEWHERE = "changed elsewhere, too:"

@@ -11,7 +11,7 @@ import pytest
 from bethink import Memory
 from bethink.core.words import differs_only_in_values
 from bethink.ingest.updates import MIN_SUPERSESSION
-from bethink.model import OLDER, Candidate, Link, Node, Query, replay, sort_by_score
+from bethink.model import OLDER, PERHAPS_NEWER, Candidate, Link, Node, Query, replay, sort_by_score
 from bethink.models.update_model import update_model
 from bethink.ports import PairVerdict
 from bethink.render.quoting import quote_hit
@@ -19,6 +19,7 @@ from bethink.render.wire import recall_json
 from bethink.retrieval.answer_text import render_text
 from bethink.retrieval.context import Context
 from bethink.retrieval.stages.diversify import NewerFirst
+from bethink.retrieval.stages.gate import Threshold
 from bethink.testing import FixedClock
 from rows import each_row
 
@@ -258,6 +259,40 @@ def test_a_link_counts_with_how_well_the_newer_one_fits(chain, confidence, newer
     )
     marked = lifted and confidence >= 0.85
     assert {cand.see_newer for cand in found} == ({None, "value-3"} if marked else {None})
+
+
+@each_row(
+    ("confidence", "asked", "kept"),
+    [
+        (0.4, "what is the worker pool limit?", True),
+        (0.12, "what is the worker pool limit?", False),
+        (None, "what is the worker pool limit?", False),
+        (0.4, "what was the worker pool limit before?", True),
+    ],
+)
+def test_what_may_be_newer_is_not_cut_off(chain, confidence, asked, kept):
+    """It stays where it is, with its score, and says what it may restate."""
+    if confidence:
+        _link(chain, 3, 2, confidence)
+    found = tuple(_ordered(chain, {4: 2.0, 2: 1.9, 3: 0.2}, asked, NewerFirst()))
+    context = Context(Query(asked, NOW), chain.store, chain.embedder)
+
+    cut = Threshold(min_share=0.5)(found, context)
+
+    assert [cand.item.id for cand in found] == ["value-4", "value-2", "value-3"]
+    assert [cand.item.id for cand in cut] == ["value-4", "value-2", "value-3"][: 2 + kept]
+    reasons = [(one.why, one.via) for one in found[2].evidence if one.by == "newer_first"]
+    assert reasons == ([(PERHAPS_NEWER, "value-2")] if kept else [])
+    assert found[2].score == 0.2
+
+
+def test_what_may_be_newer_is_cut_off_with_the_older_one(chain):
+    """It is kept for the sake of one that is in the answer."""
+    _link(chain, 3, 2, 0.4)
+    found = tuple(_ordered(chain, {4: 2.0, 2: 0.9, 3: 0.2}, stage=NewerFirst()))
+    context = Context(Query("what is the worker pool limit?", NOW), chain.store, chain.embedder)
+
+    assert [one.item.id for one in Threshold(min_share=0.5)(found, context)] == ["value-4"]
 
 
 @each_row(("confidence", "first"), [(0.2, "value-3"), (0.92, "value-4")])

@@ -11,6 +11,7 @@ from bethink.core.words import fold, jaccard, word_set
 from bethink.lang.words import asks_for_past, negations
 from bethink.model import (
     OLDER,
+    PERHAPS_NEWER,
     UPDATE_LINKS,
     Candidate,
     Evidence,
@@ -106,7 +107,8 @@ class NewerFirst:
     (``among_people``), of one session, unless certain (``same_session``), and of long texts
     (``length`` for each time that their tokens grow e-fold). The older one is marked where the
     link is certain (``supersedes``). A question for what was before gets the value before the
-    one that it names, or before the newest.
+    one that it names, or before the newest. What updates one of the first by ``perhaps`` stays
+    where it is, and says so: the cut leaves it in.
     """
 
     top: int = 30
@@ -115,6 +117,7 @@ class NewerFirst:
     among_people: float = 3.0
     same_session: float = 5.0
     length: float = 2.0
+    perhaps: float = 0.2
     name: str = "newer_first"
 
     def skip(self, pool: Pool, ctx: Context) -> str:
@@ -126,16 +129,27 @@ class NewerFirst:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         found = {cand.item.id: cand for cand in pool}
         first = [cand.item.id for cand in pool[: self.top]]
-        updates = [
-            link
+        odds = {
+            link: self._odds(link, found)
             for link in ctx.links_of(first, UPDATE_LINKS, incoming=False)
             if link.src.id in found
             and link.dst.id in first
             and still_holds(found[link.src.id].item, found[link.dst.id].item)
-            and self._is_update(link, found)
+        }
+        updates = [link for link in odds if odds[link] >= self._needed(link, found)]
+        possible = [
+            link
+            for link in odds
+            if odds[link] >= logit(self.perhaps)
+            and found[link.src.id].score < found[link.dst.id].score
         ]
+        for link in possible:
+            newer, sure = found[link.src.id], link.confidence
+            found[link.src.id] = newer.with_evidence(
+                self.name, "seen", sure, PERHAPS_NEWER, via=link.dst.id
+            )
         if not updates:
-            return pool
+            return tuple(found.values()) if possible else pool
         if asks_for_past(ctx.query.text):
             self._lift_previous(found, updates, ctx)
         else:
@@ -143,15 +157,21 @@ class NewerFirst:
         ctx.add_step_note(f"{len({link.dst.id for link in updates})} older than another")
         return sort_by_score(found.values())
 
-    def _is_update(self, link: Link, found: dict[str, Candidate]) -> bool:
+    def _odds(self, link: Link, found: dict[str, Candidate]) -> float:
+        """The log-odds that a memory updates another, whatever the question is."""
         newer, older = found[link.src.id], found[link.dst.id]
-        share = newer.score / older.score if older.score > 0 else 1.0
         prior = self.among_people if is_said_among_people(older.item) else 0.0
         if link.type == "updates" and newer.item.session == older.item.session is not None:
             prior += self.same_session
         tokens = newer.item.tokens + older.item.tokens
         prior += self.length * math.log(max(1.0, tokens / _SHORT_PAIR))
-        return logit(link.confidence) + self.fit * (share - self.even) >= prior
+        return logit(link.confidence) - prior
+
+    def _needed(self, link: Link, found: dict[str, Candidate]) -> float:
+        """The log-odds from which an update counts: fewer where both fit the question equally."""
+        newer, older = found[link.src.id], found[link.dst.id]
+        share = newer.score / older.score if older.score > 0 else 1.0
+        return self.fit * (self.even - share)
 
     def _lift_newer(self, found: dict[str, Candidate], updates: Sequence[Link]) -> None:
         by_older: dict[str, list[Link]] = {}

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Set as AbstractSet
 from itertools import accumulate
 
 from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.speakers import ROLES
 from bethink.lang.dates import DAY_S
-from bethink.model import Assessment, Candidate, ConfidenceReason, Item, Pool, sort_by_score
+from bethink.model import (
+    PERHAPS_NEWER,
+    Assessment,
+    Candidate,
+    ConfidenceReason,
+    Item,
+    Pool,
+    sort_by_score,
+)
 from bethink.ports import unrelated_similarity
 from bethink.retrieval.context import Context
 from bethink.retrieval.query_analysis import (
@@ -33,7 +42,7 @@ class Threshold:
     Where the answer counts as found, also those below ``min_relevance``. Penalties may leave
     nothing above 0; without a ``min_score`` the best is kept then. Of a question for a time
     alone every memory of that time is an answer, and a caller may set the relevance that is
-    needed: then only ``min_score`` applies.
+    needed: then only ``min_score`` applies. What may be newer than one that is kept is kept too.
     """
 
     min_score: float = 0.0
@@ -52,7 +61,17 @@ class Threshold:
         if len(kept) < len(pool):
             ctx.add_step_note(f"{len(pool) - len(kept)} scored below {floor:.4f}")
         is_found = ctx.judged is not None and ctx.judged.outcome == "found"
-        return drop_below(self.min_relevance, kept, ctx) if is_found and not is_open else kept
+        if is_found and not is_open:
+            kept = drop_below(self.min_relevance, kept, ctx)
+        ids = {cand.item.id for cand in kept}
+        return tuple(c for c in pool if c.item.id in ids or _is_perhaps_newer(c, ids))
+
+
+def _is_perhaps_newer(cand: Candidate, ids: AbstractSet[str]) -> bool:
+    """Whether it may restate one of these: without it the answer would be an outdated value."""
+    if cand.reason("newer_first") is None:  # most have none, and are told apart quickly
+        return False
+    return any(one.why == PERHAPS_NEWER and one.via in ids for one in cand.evidence)
 
 
 def drop_below(relevance: float, pool: Pool, ctx: Context) -> Pool:
