@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 MAX_INTENTS = 50
-_PAGE = 500
+_PAGE, _MAX_TIED = 500, 1000
 _MAX_INTENT_CHARACTERS = 2000
 _MAX_PATH_CHARACTERS = 4096
 
@@ -96,8 +96,8 @@ class FileMethods(SessionMethods):
     def anchored(self, path: str | Path, *, symbol: str = "", limit: int = 20) -> list[Item]:
         """Return the memories that are tied to a file, those tied to ``symbol`` of it first.
 
-        ``path`` is any part of the file's path in its repository, or all of an absolute one.
-        Otherwise the newest come first.
+        ``path`` is any part of the file's path in its repository, or all of an absolute one; of
+        a file that was renamed also by its name of now. Otherwise the newest come first.
         """
         from bethink.code.anchors import path_in_repository  # start-up time
 
@@ -109,8 +109,18 @@ class FileMethods(SessionMethods):
             names = (anchor_name(one).partition("::") for one in item.anchors)
             return not any(part in name and f".{symbol}." in f".{of}." for name, _, of in names)
 
-        found = self._browse(max(limit, _PAGE), at=(part,))
+        found = [*self._browse(max(limit, _PAGE), at=(part,)), *self._moved(part)]
+        found = list({item.id: item for item in found}.values())
         return (sorted(found, key=is_other) if symbol else found)[:limit]
+
+    def _moved(self, part: str) -> list[Item]:
+        """The memories tied to code that is at another place now, which has this in its name."""
+        from bethink.code.anchors import RECALL_LIMIT_S, find_moved  # start-up time
+
+        if not self.settings.project:
+            return []
+        tied = self._browse(_MAX_TIED, at=("",))
+        return find_moved(tied, part, self.settings.project, RECALL_LIMIT_S)
 
     def code_states(self, *items: Item) -> dict[str, list[CodeState]]:
         """Return what has become of the code that memories are tied to, by their ids.
@@ -135,12 +145,20 @@ class FileMethods(SessionMethods):
         their time, and left out.
         """
         found: list[CodeMemory] = []
-        after = None
-        while page := self._browse(_PAGE, after, at=(at,), levels=tuple(levels)):
-            after, states = page[-1].id, self.code_states(*page)
+        for page in self._pages_tied_to(at, levels):
+            states = self.code_states(*page)
             told = ((one, tuple(s for s in states[one.id] if s.change in changes)) for one in page)
             found += [CodeMemory(item, states) for item, states in told if states]
         return found
+
+    def _pages_tied_to(self, at: str, levels: Sequence[Level]) -> Iterator[list[Item]]:
+        """Yield the memories tied to some code, and last those whose code went there."""
+        known, after = set[str](), None
+        while page := self._browse(_PAGE, after, at=(at,), levels=tuple(levels)):
+            yield page
+            known, after = known.union(item.id for item in page), page[-1].id
+        moved = self._moved(at) if at else []
+        yield [one for one in moved if one.level in levels and one.id not in known]
 
     def _browse(self, limit: int, after: str | None = None, **where: Any) -> list[Item]:
         filters = Filters(max_classification=self.settings.max_classification, **where)

@@ -47,11 +47,12 @@ class Forgotten:
     notes: tuple[str, ...] = ()
 
 
-def _make_draft(given: NewMemory, project: Path | None) -> Draft:
+def _make_draft(given: NewMemory, project: Path | None, *, alone: bool = False) -> Draft:
+    """Read a draft and the code that it is tied to; of one ``alone`` also what its text names."""
     draft = _read_draft(given)
-    if not draft.anchors or not isinstance(draft.anchors, tuple):
+    if not (draft.anchors or alone) or not isinstance(draft.anchors, tuple):
         return draft  # what is no list is refused later
-    return draft._replace(anchors=_pin_anchors(draft.anchors, project))
+    return draft._replace(anchors=_pin_anchors(draft.anchors, project, draft.text))
 
 
 def _pin_anchors(given: Iterable[str], project: Path | None, text: object = "") -> tuple[str, ...]:
@@ -104,10 +105,7 @@ class WriteMethods(SessionMethods):
         ...     print(first.status, again.status, again.id == first.id)
         stored duplicate True
         """
-        given: dict[str, object] = {"text": text, **fields}
-        if not fields.get("anchors"):
-            given["anchors"] = _pin_anchors((), self.settings.project, text)
-        return self.remember_many([given], review=review)[0]
+        return self.remember_many([{"text": text, **fields}], review=review)[0]
 
     def remember_many(
         self,
@@ -128,7 +126,7 @@ class WriteMethods(SessionMethods):
         if len(given) == 1:
             from bethink.ingest.pipeline import remember  # start-up time: recall does without
 
-            alone = [_make_draft(given[0], self.settings.project)]
+            alone = [_make_draft(given[0], self.settings.project, alone=True)]
             context = self.session.write_context(relating=relate, review=review)
             results = remember(alone, context)
             if progress is not None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
+from bethink.code.files import FileContent
 from bethink.code.git import Repository, find_repository
 from bethink.code.symbols import Symbol, count_changes, find_symbol, find_symbols, hash_code
 from bethink.code.symbols import knows_language as has_symbols
@@ -166,6 +167,27 @@ def states_of(
     anchors = {item.id: _anchors_of(item) for item in items}
     states = iter(code_states([one for each in anchors.values() for one in each], folder, limit_s))
     return {item: [next(states) for _ in found] for item, found in anchors.items()}
+
+
+def find_moved(items: Iterable[Item], part: str, folder: Path | None, limit_s: float) -> list[Item]:
+    """Those of some memories whose code went to a path::symbol that contains this part.
+
+    Git is asked only about what is not where it was.
+    """
+    repo = find_repository(folder, limit_s)
+    files: dict[str, FileContent | None] = {}
+
+    def is_lost(anchor: Anchor) -> bool:
+        if repo is None or not anchor.blob:
+            return False
+        if anchor.path not in files:
+            files[anchor.path] = repo.read(anchor.path)
+        file = files[anchor.path]
+        return file is None or _bare(anchor).encode() not in file.content
+
+    lost = [item for item in items if any(map(is_lost, _anchors_of(item)))]
+    states = states_of(lost, folder, limit_s)
+    return [item for item in lost if any(part in state.now for state in states[item.id])]
 
 
 def path_in_repository(path: str, folder: Path | None) -> str:

@@ -295,6 +295,22 @@ def test_a_file_brings_up_what_is_tied_to_it(memory: Memory, repo: Repo) -> None
     assert memory.below(0).stale(changes=("same",)) == []
 
 
+def test_a_renamed_file_brings_up_what_was_tied_to_its_old_name(memory: Memory, repo: Repo) -> None:
+    """So does the file that a function went to, by both names; a file of the old name is no new."""
+    parser = memory.remember("The parser fails on words", anchors=[PARSE])
+    memory.remember("The writer is slow", anchors=[FORMAT])
+    split(repo)
+
+    for path in ("src/first.py", repo.root / "src/first.py", "src/x.py"):
+        assert parser.id in {one.id for one in memory.anchored(path)}
+    assert [one.item.id for one in memory.file_memories("src/first.py")] == [parser.id]
+    stale = memory.stale(at="src/first.py", changes=("moved",))
+    assert [(one.item.id, one.code) for one in stale] == [
+        (parser.id, "`parse_date` in src/x.py is now src/first.py::parse_date")
+    ]
+    assert memory.using(settings=Settings()).anchored("src/first.py") == []
+
+
 def test_anchors_go_with_the_memory(memory: Memory) -> None:
     """Out by an export and in again; nothing is left of an erased one."""
     item = memory.remember("The writer is slow", anchors=[FORMAT]).id
@@ -404,6 +420,8 @@ def test_the_commands_tell_the_same(
         return code, " ".join(capsys.readouterr().out.split())
 
     assert call("stale")[0] == 1
+    assert call("remember", "Never touch Writer.format_date in src/x.py")[0] == 0
+    assert "Never touch" in call("recall-file", "src/x.py::format_date")[1]
     assert call("remember", "The parser fails on words", "--at", "x.py::parse_date")[0] == 0
     assert call("remember", "It is so", "--at", "x.py::nothing")[0] == 2
     assert call("stale")[0] == 1
