@@ -16,7 +16,7 @@ from bethink.errors import Refused
 from bethink.lang.dates import parse_moment
 from bethink.model import OPERATIONS, FileEdit, FileHistory, Filters, Item, Level
 from bethink.model.anchor import CodeChange, CodeState, anchor_name
-from bethink.ports import ForgottenFiles, Scope
+from bethink.ports import EntityListing, ForgottenFiles, Scope
 
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
@@ -82,16 +82,30 @@ class FileMethods(SessionMethods):
     def file_memories(
         self, part: str, linked: Sequence[str] = (), *, limit: int = 20
     ) -> list[CodeMemory]:
-        """Return the memories about a file: those tied to its code, then those ``linked`` by edits.
+        """Return the memories about a file: tied to its code, ``linked`` by edits, naming it.
 
         ``part`` is that of `recall_file`, or path::symbol; each has the state of its code.
         """
         path, _, symbol = part.partition("::")
         tied = self.anchored(path, symbol=symbol, limit=limit)
         rest = self._browse(limit, ids=tuple(linked)) if linked else []
+        rest += self._naming(path, limit)
         found = list({item.id: item for item in (*tied, *rest)}.values())[:limit]
         states = self.code_states(*found)
         return [CodeMemory(item, tuple(states[item.id])) for item in found]
+
+    def _naming(self, path: str, limit: int) -> list[Item]:
+        """The memories whose text names a file of which this is a part; no turns of sessions."""
+        from bethink.code.anchors import path_in_repository  # start-up time
+
+        part = path_in_repository(path, self.settings.project).casefold()
+        most = self.settings.max_classification
+        listing = EntityListing(kinds=("file",), limit=_MAX_TIED, max_classification=most)
+        files = self.store.graph.list_entities(listing, self.now)
+        named = [one.id for one in files if part in one.name.casefold()]
+        scope = Scope(Filters(max_classification=most, levels=("item", "insight")), self.now)
+        found = self.store.search.mentioning(named, limit, scope) if named else {}
+        return [item for each in found.values() for item in each]
 
     def anchored(self, path: str | Path, *, symbol: str = "", limit: int = 20) -> list[Item]:
         """Return the memories that are tied to a file, those tied to ``symbol`` of it first.

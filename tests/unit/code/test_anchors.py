@@ -311,6 +311,17 @@ def test_a_renamed_file_brings_up_what_was_tied_to_its_old_name(memory: Memory, 
     assert memory.using(settings=Settings()).anchored("src/first.py") == []
 
 
+def test_a_file_outside_of_git_brings_up_what_names_it(memory: Memory) -> None:
+    """An agent that asks before it changes a file is not told that nothing is known."""
+    rule = memory.remember("Never edit build/legacy_parser.c, the certification covers it")
+    memory.remember("Never edit build/legacy_parser.c either", classification=3)
+    memory.remember("I looked into build/legacy_parser.c", level="raw", session="s1")
+
+    for path in ("build/legacy_parser.c", "legacy_parser", "Legacy_Parser.c"):
+        assert [one.item.id for one in memory.file_memories(path)] == [rule.id]
+    assert memory.file_memories("build/other.c") == []
+
+
 def test_anchors_go_with_the_memory(memory: Memory) -> None:
     """Out by an export and in again; nothing is left of an erased one."""
     item = memory.remember("The writer is slow", anchors=[FORMAT]).id
