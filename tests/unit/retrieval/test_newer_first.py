@@ -262,19 +262,20 @@ def test_a_link_counts_with_how_well_the_newer_one_fits(chain, confidence, newer
 
 
 @each_row(
-    ("confidence", "asked", "kept"),
+    ("confidence", "newer", "asked", "kept"),
     [
-        (0.4, "what is the worker pool limit?", True),
-        (0.12, "what is the worker pool limit?", False),
-        (None, "what is the worker pool limit?", False),
-        (0.4, "what was the worker pool limit before?", True),
+        (0.4, 0.8, "what is the worker pool limit?", True),
+        (0.4, 0.2, "what is the worker pool limit?", False),
+        (0.12, 0.8, "what is the worker pool limit?", False),
+        (None, 0.8, "what is the worker pool limit?", False),
+        (0.4, 0.8, "what was the worker pool limit before?", True),
     ],
 )
-def test_what_may_be_newer_is_not_cut_off(chain, confidence, asked, kept):
+def test_what_may_be_newer_is_not_cut_off(chain, confidence, newer, asked, kept):
     """It stays where it is, with its score, and says what it may restate."""
     if confidence:
         _link(chain, 3, 2, confidence)
-    found = tuple(_ordered(chain, {4: 2.0, 2: 1.9, 3: 0.2}, asked, NewerFirst()))
+    found = tuple(_ordered(chain, {4: 2.0, 2: 1.9, 3: newer}, asked, NewerFirst()))
     context = Context(Query(asked, NOW), chain.store, chain.embedder)
 
     cut = Threshold(min_share=0.5)(found, context)
@@ -283,7 +284,7 @@ def test_what_may_be_newer_is_not_cut_off(chain, confidence, asked, kept):
     assert [cand.item.id for cand in cut] == ["value-4", "value-2", "value-3"][: 2 + kept]
     reasons = [(one.why, one.via) for one in found[2].evidence if one.by == "newer_first"]
     assert reasons == ([(PERHAPS_NEWER, "value-2")] if kept else [])
-    assert found[2].score == 0.2
+    assert found[2].score == newer
 
 
 def test_what_may_be_newer_is_cut_off_with_the_older_one(chain):

@@ -141,7 +141,7 @@ class NewerFirst:
             link
             for link in odds
             if odds[link] >= logit(self.perhaps)
-            and found[link.src.id].score < found[link.dst.id].score
+            and _LEAST_FIT <= self._share(link, found) < 1.0
         ]
         for link in possible:
             newer, sure = found[link.src.id], link.confidence
@@ -169,9 +169,12 @@ class NewerFirst:
 
     def _needed(self, link: Link, found: dict[str, Candidate]) -> float:
         """The log-odds from which an update counts: fewer where both fit the question equally."""
-        newer, older = found[link.src.id], found[link.dst.id]
-        share = newer.score / older.score if older.score > 0 else 1.0
-        return self.fit * (self.even - share)
+        return self.fit * (self.even - self._share(link, found))
+
+    def _share(self, link: Link, found: dict[str, Candidate]) -> float:
+        """How well the newer fits the question, as a share of how well the older one does."""
+        newer, older = found[link.src.id].score, found[link.dst.id].score
+        return newer / older if older > 0 else 1.0
 
     def _lift_newer(self, found: dict[str, Candidate], updates: Sequence[Link]) -> None:
         by_older: dict[str, list[Link]] = {}
@@ -265,6 +268,8 @@ def logit(probability: float) -> float:
 _SHORT_PAIR = 40
 # From this probability on an update has to be below those that are newer still.
 _PROBABLE = 0.7
+# What fits the question less is about something else than the older one.
+_LEAST_FIT = 0.25
 # How far above the older one: less than any difference of scores that means something.
 _LIFT = 1e-6
 
