@@ -339,6 +339,43 @@ def test_a_past_question_lifts_the_value_before_the_named_one(chain, question, f
     assert all(replay(cand.evidence) == pytest.approx(cand.score) for cand in found)
 
 
+@each_row(
+    ("question", "confidence", "lifted"),
+    [
+        ("what is the worker pool limit?", 0.92, True),
+        ("is the worker pool limit 4 threads?", 0.5, False),
+        ("is the worker pool limit 8 threads?", 0.5, True),
+        ("are the 16 worker pools limited?", 0.5, True),
+        ("is the worker pool limit 4 threads?", 0.92, True),
+    ],
+)
+def test_a_number_that_only_the_older_one_has_asks_for_it(chain, question, confidence, lifted):
+    """Unless the link is certain and more than a value has changed."""
+    _link(chain, 3, 2, confidence)
+    found = _ordered(chain, {2: 1.0, 3: 0.9}, question)
+    assert found[0].item.id == ("value-3" if lifted else "value-2")
+    assert found[-1].see_newer == ("value-3" if lifted and confidence > 0.9 else None)
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [
+        ("ADR {}: we use PostgreSQL for storage", "what does ADR {} say?"),
+        ("Version 3.{} fixes the login bug", "what does version 3.{} fix?"),
+        ("Employee number {} works in sales", "where does employee number {} work?"),
+        ("Invoice INV-{} is paid", "is INV-{} paid?"),
+    ],
+)
+def test_members_of_a_series_are_found_by_their_numbers(memory, told, asked):
+    """Statements that are told alike, one of each, do not update one another."""
+    texts = [told.format(number) for number in range(1, 13)]
+    for text in texts:
+        memory.remember(text)
+    for number, text in enumerate(texts, start=1):
+        first = memory.recall(asked.format(number)).hits[0]
+        assert (first.item.text, first.see_newer) == (text, None)
+
+
 def test_a_link_counts_only_between_two_of_the_first(chain):
     """What comes after those stays where it is, and marks nothing."""
     _link(chain, 3, 2)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.words import fold, jaccard, word_set
+from bethink.core.words import differs_only_in_values, fold, jaccard, word_set
 from bethink.lang.words import asks_for_past, negations
 from bethink.model import (
     OLDER,
@@ -106,9 +106,10 @@ class NewerFirst:
     Something is taken off where updates are rare: of people who talk with one another
     (``among_people``), of one session, unless certain (``same_session``), and of long texts
     (``length`` for each time that their tokens grow e-fold). The older one is marked where the
-    link is certain (``supersedes``). A question for what was before gets the value before the
-    one that it names, or before the newest. What updates one of the first by ``perhaps`` stays
-    where it is, and says so: the cut leaves it in.
+    link is certain (``supersedes``). A question with a number that only the older one has asks
+    for that one, unless a certain link joins two that differ in more than values. A question for
+    what was before gets the value before the one that it names, or before the newest. What
+    updates one of the first by ``perhaps`` stays where it is, and says so: the cut leaves it in.
     """
 
     top: int = 30
@@ -129,19 +130,24 @@ class NewerFirst:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         found = {cand.item.id: cand for cand in pool}
         first = [cand.item.id for cand in pool[: self.top]]
-        odds = {
-            link: self._odds(link, found)
+        links = [
+            link
             for link in ctx.links_of(first, UPDATE_LINKS, incoming=False)
             if link.src.id in found
             and link.dst.id in first
             and still_holds(found[link.src.id].item, found[link.dst.id].item)
+        ]
+        past, asked = asks_for_past(ctx.query.text), _asked_numbers(found, links, ctx)
+        odds = {
+            link: self._odds(link, found)
+            for link in links
+            if past or asked[link.dst.id] <= asked[link.src.id] or _is_reworded(link, found)
         }
         updates = [link for link in odds if odds[link] >= self._needed(link, found)]
         possible = [
             link
             for link in odds
-            if odds[link] >= logit(self.perhaps)
-            and _LEAST_FIT <= self._share(link, found) < 1.0
+            if odds[link] >= logit(self.perhaps) and _LEAST_FIT <= self._share(link, found) < 1.0
         ]
         for link in possible:
             newer, sure = found[link.src.id], link.confidence
@@ -150,10 +156,10 @@ class NewerFirst:
             )
         if not updates:
             return tuple(found.values()) if possible else pool
-        if asks_for_past(ctx.query.text):
+        if past:
             self._lift_previous(found, updates, ctx)
         else:
-            self._lift_newer(found, updates)
+            self._lift_newer(found, updates, asked)
         ctx.add_step_note(f"{len({link.dst.id for link in updates})} older than another")
         return sort_by_score(found.values())
 
@@ -176,14 +182,19 @@ class NewerFirst:
         newer, older = found[link.src.id].score, found[link.dst.id].score
         return newer / older if older > 0 else 1.0
 
-    def _lift_newer(self, found: dict[str, Candidate], updates: Sequence[Link]) -> None:
+    def _lift_newer(
+        self, found: dict[str, Candidate], updates: Sequence[Link], asked: Mapping[str, set[str]]
+    ) -> None:
         by_older: dict[str, list[Link]] = {}
         for link in updates:
             by_older.setdefault(link.dst.id, []).append(link)
         order = _oldest_first(updates, found)
         # The oldest first, so that of three statements each comes above the one before it.
         for older in sorted(by_older, key=order.index):
-            newer = sorted(by_older[older], key=lambda link: order.index(link.src.id))
+            newer = sorted(
+                by_older[older],
+                key=lambda link: (len(asked[link.src.id]), order.index(link.src.id)),
+            )
             level = found[older].score
             for link in newer:
                 is_above = found[link.src.id].score > level
@@ -232,6 +243,22 @@ def still_holds(newer: Item, older: Item) -> bool:
     Words that were changed are as new as the change.
     """
     return may_replace(newer._replace(stored_at=newer.live_from or newer.stored_at), older)
+
+
+def _asked_numbers(
+    found: dict[str, Candidate], updates: Sequence[Link], ctx: Context
+) -> dict[str, set[str]]:
+    """The numbers of the question that each has: releases, rooms and tickets are told alike."""
+    terms = ctx.store.search.terms
+    asked = {term for term in terms(ctx.query.text) if any(map(str.isdigit, term))}
+    ends = {end for link in updates for end in (link.src.id, link.dst.id)}
+    return {end: asked and asked.intersection(terms(found[end].item.text)) for end in ends}
+
+
+def _is_reworded(link: Link, found: dict[str, Candidate]) -> bool:
+    """Whether a certain link joins two that differ in more than a value."""
+    one, other = found[link.src.id].item.text, found[link.dst.id].item.text
+    return link.type == "supersedes" and not differs_only_in_values(one, other)
 
 
 def _oldest_first(updates: Sequence[Link], found: dict[str, Candidate]) -> list[str]:
