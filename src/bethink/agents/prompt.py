@@ -23,6 +23,7 @@ from bethink.model import Candidate, Item, Recall
 from bethink.ports import is_remote
 from bethink.render.quoting import Quote, quote_hit
 from bethink.retrieval.answer_text import UNSURE_NOTICE
+from bethink.retrieval.stages.gate import is_perhaps_newer
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -71,7 +72,10 @@ def prompt_context(memory: Memory, payload: Mapping[str, object]) -> str:
         for answer in sure or answers
         for hit in _near_best(answer, question)
         # What stood beside a memory that the session has is given if it would count alone.
-        if not sure or answer.hits[0].item.id not in known or _relevance(hit) >= floor
+        if not sure
+        or answer.hits[0].item.id not in known
+        or _relevance(hit) >= floor
+        or is_perhaps_newer(hit, known)
     ]
     fresh = {
         hit.item.id: hit
@@ -113,9 +117,10 @@ def _is_of_time(answer: Recall) -> bool:
 
 
 def _near_best(answer: Recall, question: str) -> list[Candidate]:
-    """Return the informative hits that do not score far below the best of them."""
+    """Return the informative hits that do not score far below the best, or may update these."""
     hits = [hit for hit in answer.hits if _is_informative(hit.item, question)]
-    return [hit for hit in hits if hit.score >= _MIN_SCORE_RATIO * hits[0].score]
+    near = {hit.item.id for hit in hits if hit.score >= _MIN_SCORE_RATIO * hits[0].score}
+    return [hit for hit in hits if hit.item.id in near or is_perhaps_newer(hit, near)]
 
 
 def _relevance(hit: Candidate) -> float:

@@ -31,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _COLLISION_LABELS = {
     "exact": "same as",
     "near": "similar to",
-    "related": "seems to correct",
+    "related": "may correct",
     "supersedes": "supersedes",
     "superseded": "superseded by",
     "contradicts": "contradicts",

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 # From this probability on a newer memory comes first in answers (a link ``updates``), and
 # from that on the older one is marked as outdated (``supersedes``): decision 49.
 MIN_UPDATE, MIN_SUPERSESSION = 0.1, 0.91
-_MIN_TOLD = 0.5  # the writer hears of an update that is more probable than not
+# From which the writer hears of it, and is told how to forget the older one: decision 49.
+_MIN_TOLD, _MIN_RESOLVED = 0.3, 0.5
 JUDGED = "judged from both texts"
 MAY_UPDATE = "kept both; the newer one comes first in answers"
 OUTDATED = "kept both; answers put the newer one first and mark the older"
@@ -347,6 +348,7 @@ def _collision(link: Link, pair: _Pair, mine: Item) -> Collision:
         resolve = f"bethink forget {pair.newer.id}"
         return Collision(other.id, "contradicts", None, CONTRADICTS, text, resolve, sure)
     if link.type == "updates":
+        resolve = resolve if sure >= _MIN_RESOLVED else ""
         return Collision(other.id, "related", None, MAY_UPDATE, text, resolve, sure)
     if other is pair.older:
         return Collision(other.id, "supersedes", None, OUTDATED, text, resolve, sure)

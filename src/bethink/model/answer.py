@@ -79,7 +79,7 @@ class Collision(NamedTuple):
 
     It says the same (``exact``) or nearly so (``near``); its fact is replaced by the new
     one (``supersedes``), or replaces it (``superseded``); it disagrees (``contradicts``); or
-    the new one seems to correct it (``related``). ``similarity`` is that of the first two,
+    the new one may correct it (``related``). ``similarity`` is that of the first two,
     ``probability`` that of the others; ``resolve`` is the command to undo or settle it.
     """
 

@@ -16,6 +16,8 @@ from bethink.agents.capture import capture
 from bethink.agents.prompt import MAX_PROMPT_TOKENS, _clauses, prompt_context, query_from_prompt
 from bethink.agents.session import quoted_ids, session_state
 from bethink.memory import Memory
+from bethink.models.update_model import update_model
+from bethink.ports import PairVerdict
 from corpus import NOTES
 from rows import each_row
 
@@ -141,6 +143,26 @@ def test_what_only_stood_beside_a_known_answer_is_not_given(kept: Memory) -> Non
     assert "36 hours" in asked(kept, prompt, session="s2")
     session_state(kept, "s1").add_given([best.id])
     assert asked(kept, prompt) == ""
+
+
+def test_what_may_be_newer_comes_with_what_is_given(
+    kept: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However far it is behind: without it an agent would be told an outdated value alone."""
+    old = "The demo for the beekeepers' association is on 12 May in Celle"
+    new = "The 12 May event was cancelled; they want us on 2 June in Hannover instead"
+    verdict = PairVerdict(0.6, 0.0, 0.4, 0.0)
+    monkeypatch.setattr(update_model, "judge", lambda pairs: [verdict for _ in pairs])
+    kept.remember(old)
+    kept.remember(new)
+    prompt = "when and where is the demonstration for the association of beekeepers?"
+    first, second = kept.recall(prompt).hits
+    assert (first.item.text, second.score < 0.7 * first.score) == (old, True)
+
+    told = asked(kept, prompt)
+
+    assert old in told
+    assert new in told
 
 
 def test_after_losing_sight_it_is_given_again(kept: Memory) -> None:

@@ -127,15 +127,25 @@ def test_an_uncertain_update_comes_first_without_a_mark(memory: Memory, judge: J
     assert shown(memory) == [(new.id, None), (old.id, None)]
 
 
-def test_the_writer_hears_only_of_what_is_more_probable_than_not(
-    memory: Memory, judge: Judge
-) -> None:
+def test_the_writer_does_not_hear_of_what_is_improbable(memory: Memory, judge: Judge) -> None:
     """A doubtful link orders answers; told, it would have an agent forget what holds."""
-    judge.said[OLD, NEW] = 0.49
+    judge.said[OLD, NEW] = 0.29
     old, new = memory.remember(OLD), after(memory, NEW)
 
     assert new.collisions == ()
     assert made(memory, old, new) == [(NEW, "updates", OLD)]
+
+
+@each_row(("sure", "is_offered"), [(0.3, False), (0.49, False), (0.5, True)])
+def test_forgetting_is_offered_where_an_update_is_probable(
+    memory: Memory, judge: Judge, sure: float, is_offered: bool
+) -> None:
+    """Below, the writer is told, and no command is put before it."""
+    judge.said[OLD, NEW] = sure
+    memory.remember(OLD)
+
+    (told,) = after(memory, NEW).collisions
+    assert (told.kind, bool(told.resolve)) == ("related", is_offered)
 
 
 @each_row(
@@ -155,7 +165,7 @@ def test_a_probability_makes_a_link_from_its_threshold_on(
     old, new = memory.remember(OLD), after(memory, NEW)
 
     assert made(memory, old, new) == ([] if link is None else [(NEW, link, OLD)])
-    assert bool(met(new)) is (sure >= 0.5)
+    assert bool(met(new)) is (sure >= 0.3)
 
 
 def test_an_older_memory_that_comes_late_is_linked_the_same_way(memory: Memory) -> None:

@@ -64,10 +64,10 @@ class Threshold:
         if is_found and not is_open:
             kept = drop_below(self.min_relevance, kept, ctx)
         ids = {cand.item.id for cand in kept}
-        return tuple(c for c in pool if c.item.id in ids or _is_perhaps_newer(c, ids))
+        return tuple(c for c in pool if c.item.id in ids or is_perhaps_newer(c, ids))
 
 
-def _is_perhaps_newer(cand: Candidate, ids: AbstractSet[str]) -> bool:
+def is_perhaps_newer(cand: Candidate, ids: AbstractSet[str]) -> bool:
     """Whether it may restate one of these: without it the answer would be an outdated value."""
     if cand.reason("newer_first") is None:  # most have none, and are told apart quickly
         return False

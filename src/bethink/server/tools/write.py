@@ -42,7 +42,7 @@ _MAX_TRUST = TRUST_CEILING["agent"]
 # What a model can do about a collision, by its kind.
 _COLLISION_HINTS = {
     "near": "Similar to others: if it corrects one, forget it and call update_memory on that id.",
-    "related": "Seems to correct others; all are kept, the newer first. Forget what is wrong now.",
+    "related": "May correct others; all are kept, the newer first. Forget what is wrong now.",
     "supersedes": "Outdates others; all are kept, the newer first. Forget what was never so.",
     "contradicts": "Contradicts others; all are kept. Correct the wrong ones.",
     "superseded": "A newer memory says otherwise and stays valid. Correct it if it is wrong.",
