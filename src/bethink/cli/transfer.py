@@ -282,6 +282,8 @@ def _report_import(app: App, tally: Tally, *, announce_format: bool) -> int:
     app.document(tally_json(tally))
     if tally.kind == "bethink":
         _print_export_summary(app, tally)
+        if tally.run:
+            app.note(dim(f"undo: bethink undo {tally.run}"))
     else:
         if announce_format:
             app.note(dim(f"detected format: {tally.kind}; --from overrides it"))

@@ -19,7 +19,7 @@ from bethink.importers import AUTO, IMPORTERS, KINDS, STREAMS
 from bethink.importers.chat_exports import with_turn_keys
 from bethink.importers.detection import detect_source
 from bethink.importers.entry import Entry, Importer, LinkEnd, Reader, ReadProgress, SourceLink
-from bethink.importers.intake import Intake, Refusal, Tally
+from bethink.importers.intake import INTAKE_BATCH, Intake, Refusal, Tally
 from bethink.importers.streams import (
     BEGINNING_BYTES,
     InputStream,
@@ -34,6 +34,7 @@ from bethink.importers.streams import (
 from bethink.ingest.admission import admit_thread
 from bethink.ingest.entity_extraction import entity_key, parse_entity
 from bethink.ingest.files import GZIP_MAGIC, read_drafts
+from bethink.maintain.journal import record_imported
 from bethink.memory import Memory
 from bethink.model import RELATIONS, FileEdit, Link, Node, Thread
 from bethink.ports import Progress
@@ -308,15 +309,19 @@ class Import:
     def _load_export(
         self, found: Iterator[Json], scratch: Memory | None, progress: Progress | None
     ) -> None:
-        found = self._note_missing_end(found)
-        if scratch is None:
-            self.tally.stored = self._memory.import_(
-                found, restore=self._restore, announce=self._note_origin, progress=progress
-            )
-        else:
-            known = self._count_known(found)
-            taken = scratch.import_(known, restore=self._restore, announce=self._note_origin)
-            self.tally.stored = taken - self.tally.repeated
+        new: list[str] = []
+        found = self._note_items(self._note_missing_end(found), new)
+        target, progress = (scratch, None) if scratch else (self._memory, progress)
+        taken = target.import_(
+            found, restore=self._restore, announce=self._note_origin, progress=progress
+        )
+        self.tally.stored = taken - self.tally.repeated if scratch else taken
+        # A back-up is no import: its journal stays as it was.
+        if taken and not (scratch or self._restore):
+            work, actor = self._memory.session.job_context(), self._memory.settings.actor
+            for start in range(0, len(new), INTAKE_BATCH):
+                part = new[start : start + INTAKE_BATCH]
+                self.tally.run = record_imported(self.tally.run, part, actor, work)
 
     def _note_origin(self, claims: ExportClaims) -> None:
         self.tally.claims = claims
@@ -331,14 +336,16 @@ class Import:
                 self.tally.warnings.append(_NO_END)
             yield record
 
-    def _count_known(self, found: Iterator[Json]) -> Iterator[Json]:
-        """Pass records on, and count the items among them that the memory already has."""
+    def _note_items(self, found: Iterator[Json], fresh: list[str]) -> Iterator[Json]:
+        """Pass records on; note the items among them, and count those that the memory has."""
         last = ""
         while batch := list(islice(found, _PROGRESS_EVERY)):
             # The revisions of an item are consecutive.
             ids = [str(one.get("id")) for one in batch if one.get("type") == "item"]
             new = [own for own in dict.fromkeys(ids) if own != last]
-            self.tally.repeated += len(self._memory.store.items.get(new))
+            known = self._memory.store.items.get(new)
+            self.tally.repeated += len(known)
+            fresh += [own for own in new if own not in known]
             last = ids[-1] if ids else last
             yield from batch
 

@@ -109,6 +109,31 @@ def test_an_import_is_undone_as_a_whole_and_may_be_repeated(call: Caller, tmp_pa
     assert [one["id"] for one in call("list", "--json").told] == [kept]
 
 
+def test_an_import_of_an_export_is_undone_as_a_whole(call: Caller) -> None:
+    """What the space had before stays; a back-up that is restored is no import."""
+    shared, *more = (
+        call.remember(text) for text in ("Boats are in", "A saw hangs", "A plane lies")
+    )
+    call("export", "all.jsonl")
+    call("--space", "other", "import", "all.jsonl")
+    call("--space", "other", "forget", *more, "--erase", "--yes")
+    call("--space", "third", "import", "all.jsonl", "--restore")
+    call("forget", *more, "--yes")
+    call("remember", "The harbour is closed", "--id", "6gy4k2m7xq0v0001")
+    call("export", "some.jsonl")
+
+    done = call("--space", "other", "import", "some.jsonl")
+    again = call("--space", "other", "import", "some.jsonl")
+    shown = call("--space", "other", "undo", "--yes")
+
+    assert "undo: bethink undo run-" in done.err
+    assert "run-" not in again.err
+    assert "already known" in again.out
+    assert "The harbour is closed" in shown.out
+    assert [one["id"] for one in call("--space", "other", "list", "--json").told] == [shared]
+    assert call("--space", "third", "undo").code == 0
+
+
 def test_an_import_into_the_inbox_is_undone_as_a_whole(call: Caller, tmp_path: Path) -> None:
     """What waits leaves the inbox, what was refused stays refused; it may be imported again."""
     text = "# Saws\n\nA saw hangs in the shed.\n\n# Planes\n\nA plane lies on the bench.\n"
