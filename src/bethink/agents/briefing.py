@@ -22,6 +22,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code
 from bethink.model import Item
+from bethink.model.item import RULE_KINDS
 from bethink.render.quoting import Quote, fence_quotes, one_line, truncate
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def briefing(memory: Memory, payload: Mapping[str, object] | None = None) -> str
     else:
         sections = [
             _section_entries(memory, "goal", ("goal",), layer="goal"),
-            _section_entries(memory, "caveat", ("caveat", "directive"), layer="caveat"),
+            _section_entries(memory, "caveat", ("caveat", *RULE_KINDS), layer="caveat"),
             _section_entries(memory, "decision", ("decision",)),
             _section_entries(memory, "preference", ("preference",)),
             _thread_entries(memory),

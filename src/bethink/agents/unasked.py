@@ -28,6 +28,7 @@ from bethink.errors import ModelError, Refused
 from bethink.ingest.redaction import redact
 from bethink.model import Item
 from bethink.model.anchor import anchor_name
+from bethink.model.item import RULE_KINDS
 from bethink.render.quoting import quote_hit, quote_item
 
 if TYPE_CHECKING:
@@ -396,5 +397,5 @@ def _stance(item: Item, name: str) -> int:
             after = _NEXT_PART.split(sentence[found.end() :])[0]
             if _REJECTS_BEFORE.search(before) or _REJECTS_AFTER.search(after):
                 return -1
-    is_decided = item.kind in ("decision", "directive") or _ACCEPTS.search(item.text)
+    is_decided = item.kind in ("decision", *RULE_KINDS) or _ACCEPTS.search(item.text)
     return int(bool(is_decided and _mentions(name).search(item.text)))

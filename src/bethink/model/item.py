@@ -130,6 +130,7 @@ class Item(NamedTuple):
 WAITING = "waiting"  # `ended_by` of a memory that waits in the inbox, outside of every recall
 REFUSED = "refused"  # of one that was reviewed and refused
 OWN_ENDINGS = frozenset((WAITING, REFUSED, "revised", "withdrawn"))  # no caller's reasons
+RULE_KINDS = ("directive", "rule")  # as found in a text, and as people call it
 AUDIENCE = "bethink.audience"  # in metadata, of what not all of a space see: who does
 MAX_RELEVANCE = 10.0  # how far a memory can be marked as relevant, or as not relevant
 SHARED_CLASSIFICATION = 1  # up to this class a memory of one user may be shared with all

@@ -25,6 +25,7 @@ from bethink.lang.dates.languages import detect_language, fold
 from bethink.lang.dates.sessions import find_sessions
 from bethink.lang.words import MONTHS, WEEKDAYS, load_section, word_set_of
 from bethink.model import Candidate, Filters, Item
+from bethink.model.item import RULE_KINDS
 from bethink.ports import TextSearch, Word
 from bethink.retrieval.context import Context, PerRecall
 
@@ -459,7 +460,7 @@ _MAX_SESSIONS = 100_000
 _EVENT_KINDS = frozenset({"event", "milestone", "release", "incident", "resolution"})
 # Questions, plans and general statements did not happen at a time.
 _NON_EVENT_KINDS = frozenset(
-    {"question", "task", "goal", "directive", "preference", "caveat", "fact"}
+    {"question", "task", "goal", *RULE_KINDS, "preference", "caveat", "fact"}
 )
 _EVENT_DEPTH = 12
 _EVENT_POSTINGS = 2_000

@@ -70,6 +70,16 @@ def test_it_stays_within_its_tokens(kept: Memory) -> None:
     assert "more characters]" in told
 
 
+def test_rules_are_told_by_either_name(kept: Memory) -> None:
+    """What is found in a text is a directive; people and pages call it a rule."""
+    kept.remember("Never push to main without a review", kind="rule")
+    kept.remember("Name tests after what they check", kind="directive")
+
+    told = briefing(kept, STARTUP)
+    assert "without a review" in told
+    assert "Name tests" in told
+
+
 def test_pinned_memories_come_first(kept: Memory) -> None:
     """What somebody pinned is not crowded out by what is newer."""
     kept.remember("Money is never a float", layer="caveat", pinned=True)

@@ -13,7 +13,7 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Item, Pool, sort_by_score
 from bethink.model.anchor import CodeState
 from bethink.model.evidence import ANCHOR_EVIDENCE
-from bethink.model.item import MAX_RELEVANCE
+from bethink.model.item import MAX_RELEVANCE, RULE_KINDS
 from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.query_analysis import (
     answer_type_of,
@@ -27,7 +27,7 @@ from bethink.retrieval.query_analysis import (
 )
 
 # Memories whose reasons outlive the code.
-_LASTING_KINDS = frozenset(("decision", "rule", "caveat", "preference"))
+_LASTING_KINDS = frozenset(("decision", *RULE_KINDS, "caveat", "preference"))
 _LASTING_LAYERS = frozenset(("caveat", "goal"))
 _BY_GRAVITY = ("gone", "changed", "moved", "same", "unknown")
 
