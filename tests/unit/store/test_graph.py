@@ -23,6 +23,7 @@ from bethink.store.sql.connection import select
 from bethink.store.sql.oplog.capture import SELECT_MERGES
 from bethink.store.sql.oplog.part import Applying
 from bethink.store.sql.search import searches as moments
+from bethink.store.sql.search.lexical import SearchContext
 from bethink.store.sql.search.searches import TimeWindow
 from bethink.store.sql.state_cache import StateCache
 from rows import each_row
@@ -219,15 +220,20 @@ def test_items_are_found_by_the_share_of_entities_they_mention(db: apsw.Connecti
     mention(db, "m2", anna, bob)
     mention(db, "m3", bob)
 
-    found = graph.search_entities(db, [anna.id, bob.id, anna.id], 10, EVERYTHING, hydrate)
+    found = graph.search_entities(
+        [anna.id, bob.id, anna.id], 10, SearchContext(db, EVERYTHING, hydrate)
+    )
 
     assert [(m.item.id, m.score, m.why) for m in found.matches] == [
         ("m2", 1.0, "mentions Anna, Bob"),
         ("m1", 0.5, "mentions Anna"),
         ("m3", 0.5, "mentions Bob"),
     ]
-    assert graph.search_entities(db, [], 10, EVERYTHING, hydrate).matches == ()
-    assert graph.search_entities(db, ["person:nobody"], 10, EVERYTHING, hydrate).matches == ()
+    assert graph.search_entities([], 10, SearchContext(db, EVERYTHING, hydrate)).matches == ()
+    assert (
+        graph.search_entities(["person:nobody"], 10, SearchContext(db, EVERYTHING, hydrate)).matches
+        == ()
+    )
 
 
 def test_entity_search_filters_before_it_cuts(db: apsw.Connection) -> None:
@@ -236,7 +242,9 @@ def test_entity_search_filters_before_it_cuts(db: apsw.Connection) -> None:
     for n in range(1, 61):
         mention(db, f"m{n}", entity("Anna"))
 
-    found = graph.search_entities(db, ["person:anna"], 5, within("i.rid > 50"), hydrate)
+    found = graph.search_entities(
+        ["person:anna"], 5, SearchContext(db, within("i.rid > 50"), hydrate)
+    )
 
     assert ids(found) == ["m51", "m52", "m53", "m54", "m55"]
 
@@ -247,8 +255,10 @@ def test_an_earlier_revision_is_found_by_its_own_entities(db: apsw.Connection) -
     mention(db, "m1", entity("Anna"), entity("Bob"))
     past = EVERYTHING._replace(sql="1")
 
-    assert ids(graph.search_entities(db, ["person:anna"], 5, past, hydrate)) == ["m1"]
-    assert ids(graph.search_entities(db, ["person:bob"], 5, past, hydrate)) == []
+    assert ids(graph.search_entities(["person:anna"], 5, SearchContext(db, past, hydrate))) == [
+        "m1"
+    ]
+    assert ids(graph.search_entities(["person:bob"], 5, SearchContext(db, past, hydrate))) == []
 
 
 def moment(minutes: float) -> datetime:
@@ -259,7 +269,7 @@ def in_time(
     db: apsw.Connection, start: float, end: float, depth: int = 10, predicate: Any = EVERYTHING
 ) -> SearchResult:
     return moments.search_time(
-        db, TimeWindow(moment(start), moment(end)), depth, predicate, hydrate
+        TimeWindow(moment(start), moment(end)), depth, SearchContext(db, predicate, hydrate)
     )
 
 
@@ -281,7 +291,9 @@ def test_what_happened_counts_more_than_when_it_was_stored(db: apsw.Connection) 
     start, end = datetime(2020, 5, 1, tzinfo=UTC), datetime(2020, 5, 2, tzinfo=UTC)
 
     assert ids(in_time(db, -60, 60)) == []
-    assert ids(moments.search_time(db, TimeWindow(start, end), 5, EVERYTHING, hydrate)) == ["m1"]
+    assert ids(
+        moments.search_time(TimeWindow(start, end), 5, SearchContext(db, EVERYTHING, hydrate))
+    ) == ["m1"]
 
 
 @given(

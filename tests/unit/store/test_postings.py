@@ -18,7 +18,12 @@ from old_schema import bring_back
 from bethink.ports import TextSearch
 from bethink.store.ranking import WeightedQuery, weight_query
 from bethink.store.sql.search import postings, word_index
-from bethink.store.sql.search.lexical import parse_query, search_text, word_statistics
+from bethink.store.sql.search.lexical import (
+    SearchContext,
+    parse_query,
+    search_text,
+    word_statistics,
+)
 from bethink.store.sql.search.postings import PostingLists
 from bethink.store.sql.search.scope import Condition, find_few
 from bethink.store.sql.search.terms import tokenizer
@@ -47,8 +52,8 @@ def texts(rng: random.Random, count: int, words: int = 8) -> list[str]:
     ]
 
 
-def found(db: apsw.Connection, search: TextSearch, lists: PostingLists) -> list[tuple[str, float]]:
-    result = search_text(db, search, EVERYTHING, hydrate, lists)
+def found(db: apsw.Connection, search: TextSearch, cache: StateCache) -> list[tuple[str, float]]:
+    result = search_text(search, SearchContext(db, EVERYTHING, hydrate, cache))
     return [(match.item.id, match.score) for match in result.matches]
 
 
@@ -79,7 +84,7 @@ def remove(db: apsw.Connection, rids: set[int]) -> None:
 def test_lists_match_the_texts_after_any_writes(steps: list[tuple[int, int]], seed: int) -> None:
     """Through blocks that fill, merge and lose rows, and row ids that are used again."""
     rng = random.Random(seed)
-    db, lists = empty_database(), PostingLists()
+    db, cache = empty_database(), StateCache()
     for added, removed in steps:
         with db:
             add(db, texts(rng, added))
@@ -89,7 +94,7 @@ def test_lists_match_the_texts_after_any_writes(steps: list[tuple[int, int]], se
         assert word_index.verify_word_index(db) == []
         db.execute("UPDATE meta SET value = value + 1 WHERE name = 'generation'")
         search = TextSearch(" ".join(rng.sample(VOCABULARY[:12], 3)), depth=rng.choice((1, 5, 50)))
-        assert found(db, search, lists) == judged(db, search)
+        assert found(db, search, cache) == judged(db, search)
 
 
 @pytest.mark.parametrize("about_weight", [0.5, 1.0, 2.0])
@@ -103,7 +108,7 @@ def test_scores_are_exact_where_arrays_alone_cannot_tell(about_weight: float) ->
         add(db, [*texts(rng, 30), *long, *named, "kabk " * 400, *texts(rng, 9)])
     for asked in ("parse_config kabk", "parseconfig", "kabk kadk kegk", "config kabk parse"):
         search = TextSearch(asked, depth=12, about_weight=about_weight)
-        assert found(db, search, PostingLists()) == judged(db, search)
+        assert found(db, search, StateCache()) == judged(db, search)
 
 
 @each_row("last", [0, 3, 17, 40, 99])
@@ -120,8 +125,8 @@ def test_an_index_narrows_a_search_and_changes_nothing_else(last: int) -> None:
         assert narrow.rows is not None
         for asked in ("kabk", "kadk kegk", "kabk kidk koxk kugk"):
             search = TextSearch(asked, depth=8)
-            narrowed = search_text(db, search, narrow, hydrate)
-            assert narrowed == search_text(db, search, wide, hydrate)
+            narrowed = search_text(search, SearchContext(db, narrow, hydrate))
+            assert narrowed == search_text(search, SearchContext(db, wide, hydrate))
 
 
 def test_a_rebuild_gives_what_writes_had_made() -> None:

@@ -26,6 +26,7 @@ from bethink.ports import Embedder, Embedding, Nearest, Scope, SearchResult
 from bethink.store.sql.search import vector_index as bits
 from bethink.store.sql.search import vector_index as chunks
 from bethink.store.sql.search import vector_scan
+from bethink.store.sql.search.lexical import SearchContext
 from bethink.store.sql.search.scope import Condition, Predicate, find_few
 from bethink.store.sql.search.vector_scan import ChunkCache, Float16Cache
 from bethink.store.sql.search.vectors import VectorIndex, unembedded_rows
@@ -77,7 +78,7 @@ def nearest(
     depth: int = 10,
     predicate: Predicate = EVERYTHING,
 ) -> SearchResult:
-    return index.search(db, query, MODEL, depth, predicate, hydrate)
+    return index.search(query, MODEL, depth, None, SearchContext(db, predicate, hydrate))
 
 
 def rids(found: SearchResult) -> list[int]:

@@ -19,6 +19,7 @@ from bethink.store.ranking import weight_query
 from bethink.store.sql.search import word_index as words
 from bethink.store.sql.search.fuzzy import search_substring
 from bethink.store.sql.search.lexical import (
+    SearchContext,
     index_terms,
     make_plan,
     parse_query,
@@ -64,13 +65,13 @@ def filled(db: apsw.Connection) -> apsw.Connection:
 def search(
     db: apsw.Connection, text: str, depth: int = 10, predicate: Predicate = EVERYTHING
 ) -> SearchResult:
-    return search_text(db, TextSearch(text, depth), predicate, hydrate)
+    return search_text(TextSearch(text, depth), SearchContext(db, predicate, hydrate))
 
 
 def like(
     db: apsw.Connection, text: str, depth: int = 10, predicate: Predicate = EVERYTHING
 ) -> SearchResult:
-    return search_substring(db, text, depth, predicate, hydrate)
+    return search_substring(text, depth, SearchContext(db, predicate, hydrate))
 
 
 def ids(found: SearchResult) -> list[str]:
@@ -287,7 +288,7 @@ def test_the_score_is_bm25_by_our_own_formula(filled: apsw.Connection) -> None:
         if score > 0:
             expected[f"m{row.rid}"] = score
 
-    found = search_text(filled, query, EVERYTHING, hydrate)
+    found = search_text(query, SearchContext(filled, EVERYTHING, hydrate))
 
     assert {match.item.id: match.score for match in found.matches} == expected
     assert ids(found) == sorted(expected, key=lambda id_: (-expected[id_], id_))
@@ -375,7 +376,7 @@ def test_the_best_in_scope_are_found_exactly(zipf: apsw.Connection, scope: str) 
         )
         asked = TextSearch(terms, depth=rng.choice((1, 10, 40)))
 
-        found = search_text(zipf, asked, SCOPES[scope], hydrate)
+        found = search_text(asked, SearchContext(zipf, SCOPES[scope], hydrate))
 
         assert ids(found) == brute_force(zipf, asked, SCOPES[scope]), terms
 
@@ -389,7 +390,7 @@ def test_fewer_than_asked_for_means_there_are_no_more(zipf: apsw.Connection, sco
         asked = TextSearch(query, depth=60, postings_budget=budget)
         possible = len(brute_force(zipf, asked._replace(depth=10**6), SCOPES[scope]))
 
-        found = search_text(zipf, asked, SCOPES[scope], hydrate)
+        found = search_text(asked, SearchContext(zipf, SCOPES[scope], hydrate))
 
         assert len(found.matches) == min(60, possible)
 
@@ -404,7 +405,7 @@ def test_a_scope_that_hides_nearly_everything_is_searched_to_its_end() -> None:
 
     for budget in (20_000, 10):
         query = TextSearch(f"{word(0)} {word(1)} {word(2)}", 50, postings_budget=budget)
-        found = search_text(db, query, EVERYTHING, hydrate)
+        found = search_text(query, SearchContext(db, EVERYTHING, hydrate))
 
         assert set(ids(found)) == living
 

@@ -38,8 +38,7 @@ from bethink.store.sql.history import (
     columns_as_of,
     entities_created_after,
 )
-from bethink.store.sql.search.lexical import ItemLoader, load_matches
-from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.search.lexical import SearchContext, load_matches
 from bethink.store.sql.sql_functions import from_ms_or_none, to_json_ids, to_ms
 
 MAX_NAME_WORDS = 4  # words
@@ -260,10 +259,9 @@ class MentionWriter:
         self._db.executemany(COUNT_MENTIONS, [(n, entity) for entity, n in counts.items()])
 
 
-def search_entities(
-    db: Database, entities: Sequence[str], depth: int, predicate: Predicate, hydrate: ItemLoader
-) -> SearchResult:
+def search_entities(entities: Sequence[str], depth: int, ctx: SearchContext) -> SearchResult:
     """Return items that mention the entities; the score is the share of them, ties by id."""
+    db, predicate = ctx.db, ctx.predicate
     requested = tuple(dict.fromkeys(entities))
     if not requested or depth < 1:
         return SearchResult(())
@@ -286,7 +284,7 @@ def search_entities(
         why = f"mentions {', '.join(names.get(entity, entity) for entity in held)}"
         found.append((rid, len(held) / len(requested), why))
     note = f"{len(requested)} entities searched"
-    return SearchResult(load_matches(db, found, hydrate), note, 1.0)
+    return SearchResult(load_matches(found, ctx), note, 1.0)
 
 
 def normalise_alias(name: str) -> str:

@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from bethink.core.dataclass import dataclass
 from bethink.core.words import bm25_idf
@@ -39,8 +38,8 @@ from bethink.store.sql.search.lexical import (
     MAX_TERMS,
     SELECT_TERMS,
     CandidateRow,
-    ItemLoader,
     ParsedQuery,
+    SearchContext,
     document_frequencies,
     find_candidates,
     load_matches,
@@ -49,9 +48,6 @@ from bethink.store.sql.search.lexical import (
 )
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import quote_fts5, tokenizer, words_and_terms
-
-if TYPE_CHECKING:
-    from bethink.store.sql.search.postings import PostingLists
 
 POSTINGS_BUDGET = 200_000
 MIN_CANDIDATES = 40
@@ -84,15 +80,9 @@ class FuzzyMatch:
     inside: str = ""
 
 
-def search_substring(  # noqa: PLR0917 - the port's parameters
-    db: Database,
-    text: str,
-    depth: int,
-    predicate: Predicate,
-    hydrate: ItemLoader,
-    lists: PostingLists | None = None,
-) -> SearchResult:
+def search_substring(text: str, depth: int, ctx: SearchContext) -> SearchResult:
     """Search memories for the query's words, similar spellings and parts of words."""
+    db, predicate = ctx.db, ctx.predicate
     reading = parse_query(db, text)
     as_of_ms = predicate.as_of_ms
     query = _expand_query(db, reading, as_of_ms) if reading.terms else _literal_query(text)
@@ -106,15 +96,14 @@ def search_substring(  # noqa: PLR0917 - the port's parameters
         for row, match in _candidates_by_substring(db, word, max(200, 2 * depth), predicate):
             rows.setdefault(row.rid, row)
             pieces.setdefault(row.rid, {})[word.word] = match
-    hydrate.ahead(db, list(rows)[:depth])
+    ctx.hydrate.ahead(db, list(rows)[:depth])
     if depth > 0:
-        found = find_candidates(db, readings, search, predicate, lists, hydrate.ahead)
-        rows |= {row.rid: row for row in found}
+        rows |= {row.rid: row for row in find_candidates(readings, search, ctx)}
     scored = _score(db, query, rows.values(), pieces)[: max(depth, 0)]
     best = [(row.rid, score, _describe_matches(db, row, match)) for row, score, match in scored]
     expanded = [word.word for word in query if word.hardly_known]
     note = f"words expanded: {', '.join(expanded)}" if expanded else "no word expanded"
-    return SearchResult(load_matches(db, best, hydrate), note, 1.0 if query else 0.0)
+    return SearchResult(load_matches(best, ctx), note, 1.0 if query else 0.0)
 
 
 def _literal_query(text: str) -> list[FuzzyTerm]:

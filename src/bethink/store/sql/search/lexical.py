@@ -37,7 +37,8 @@ from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.sql_functions import from_ms_or_none
 
 if TYPE_CHECKING:
-    from bethink.store.sql.search.postings import IntArray, PostingLists, Ranked
+    from bethink.store.sql.search.postings import IntArray, Ranked
+    from bethink.store.sql.state_cache import StateCache
 
 _TOTALS_AS_OF = """
     SELECT count(*), total(length), coalesce(max(rid), 0) FROM item
@@ -169,11 +170,18 @@ class ItemLoader(Protocol):
     def ahead(self, db: Database, rids: Sequence[int]) -> None: ...
 
 
-def load_matches(
-    db: Database, found: Sequence[tuple[int, float, str]], hydrate: ItemLoader
-) -> tuple[Match, ...]:
+class SearchContext(NamedTuple):
+    """What a search works with: a transaction, the rows in scope, and how items are read."""
+
+    db: Database
+    predicate: Predicate
+    hydrate: ItemLoader
+    cache: StateCache | None = None
+
+
+def load_matches(found: Sequence[tuple[int, float, str]], ctx: SearchContext) -> tuple[Match, ...]:
     """Return matches for rows with their scores and reasons; rows that are gone are left out."""
-    items = hydrate(db, [rid for rid, _, _ in found])
+    items = ctx.hydrate(ctx.db, [rid for rid, _, _ in found])
     return tuple(Match(items[rid], score, why) for rid, score, why in found if rid in items)
 
 
@@ -207,17 +215,12 @@ class SearchPlan(NamedTuple):
     postings: int
 
 
-def search_text(
-    db: Database,
-    search: TextSearch,
-    predicate: Predicate,
-    hydrate: ItemLoader,
-    lists: PostingLists | None = None,
-) -> SearchResult:
+def search_text(search: TextSearch, ctx: SearchContext) -> SearchResult:
     """Search memories that hold any of the query's words, ranked by BM25, ties by id."""
-    reading = parse_query(db, search.text)
-    known = word_statistics(db, reading.index_terms, predicate.as_of_ms)
-    every = _with_others(known, search, predicate.as_of_ms)
+    as_of_ms = ctx.predicate.as_of_ms
+    reading = parse_query(ctx.db, search.text)
+    known = word_statistics(ctx.db, reading.index_terms, as_of_ms)
+    every = _with_others(known, search, as_of_ms)
     terms = _limit_terms(reading.terms, every.frequencies)
     query = weight_query(terms, every, search)
     plan = make_plan(
@@ -225,11 +228,11 @@ def search_text(
         documents=known.documents,
         budget=search.postings_budget,
     )
-    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists, hydrate.ahead)
+    ranked = _rank_by_words(query, plan, search.depth, ctx, ctx.hydrate.ahead)
     found = [(rid, scored.score, query.why(scored)) for rid, scored in ranked]
     searched = {term for unit in terms for term in unit.terms}.intersection(plan.first)
     return SearchResult(
-        matches=load_matches(db, found, hydrate),
+        matches=load_matches(found, ctx),
         note=f"{len(searched)} of {reading.word_count} words searched, {plan.postings:,} postings",
         ceiling=query.ceiling,
     )
@@ -245,25 +248,20 @@ def _with_others(known: WordStatistics, search: TextSearch, as_of_ms: int | None
     return join_statistics(known, [other.statistics(terms, as_of=as_of) for other in search.beside])
 
 
-def find_candidates(  # noqa: PLR0917 - the parts of one search
-    db: Database,
-    terms: Iterable[str],
-    search: TextSearch,
-    predicate: Predicate,
-    lists: PostingLists | None,
-    ahead: Ahead = lambda _, __: None,
+def find_candidates(
+    terms: Iterable[str], search: TextSearch, ctx: SearchContext
 ) -> list[CandidateRow]:
     """Return the memories in scope that hold any of the index terms, the best by BM25."""
 
     def texts_too(db: Database, rids: Sequence[int]) -> None:
         _texts_ahead(db, rids)
-        ahead(db, rids)
+        ctx.hydrate.ahead(db, rids)
 
-    known = word_statistics(db, sorted(terms), predicate.as_of_ms)
+    known = word_statistics(ctx.db, sorted(terms), ctx.predicate.as_of_ms)
     query = weight_query([QueryTerm(t, (t,), (t,)) for t in known.frequencies], known, search)
     plan = make_plan(known.frequencies, documents=known.documents, budget=search.postings_budget)
-    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists, texts_too)
-    return _read_texts(db, [rid for rid, _ in ranked])
+    ranked = _rank_by_words(query, plan, search.depth, ctx, texts_too)
+    return _read_texts(ctx.db, [rid for rid, _ in ranked])
 
 
 def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) -> SearchPlan:
@@ -358,14 +356,8 @@ class _Best:
         return [(row.rid, scores[row.rid]) for row in best]
 
 
-def _rank_by_words(  # noqa: PLR0917 - the parts of one search
-    db: Database,
-    query: WeightedQuery,
-    plan: SearchPlan,
-    depth: int,
-    predicate: Predicate,
-    lists: PostingLists | None,
-    ahead: Ahead,
+def _rank_by_words(
+    query: WeightedQuery, plan: SearchPlan, depth: int, ctx: SearchContext, ahead: Ahead
 ) -> list[tuple[int, DocumentScore]]:
     """Return the ``depth`` best in scope: of the plan's terms, then of all if those are few.
 
@@ -375,31 +367,27 @@ def _rank_by_words(  # noqa: PLR0917 - the parts of one search
         return []
     from bethink.store.sql.search import postings  # NumPy
 
-    lists = lists or postings.PostingLists()
-    tids = {term: tid for term, _, tid in _read_terms(db, (*plan.first, *plan.rest))}
+    lists = postings.PostingLists(ctx.cache)
+    tids = {term: tid for term, _, tid in _read_terms(ctx.db, (*plan.first, *plan.rest))}
     best = _Best(depth)
     for rest in ((), plan.rest):
         best = _Best(depth)
         searched = [term for term in (*plan.first, *rest) if term in tids]
-        for part, found in lists.read(db, list(tids.values())):
+        for part, found in lists.read(ctx.db, list(tids.values())):
             by_term = dict(zip(tids, found, strict=True))
-            ranked = postings.rank(query, part, by_term, searched, predicate.rows)
-            _examine(db, query, ranked, best, predicate, ahead)
+            ranked = postings.rank(query, part, by_term, searched, ctx.predicate.rows)
+            _examine(query, ranked, best, ctx, ahead)
         if len(best) == depth or not plan.rest:
             break
     return best.ranked()
 
 
-def _examine(  # noqa: PLR0917 - the parts of one search
-    db: Database,
-    query: WeightedQuery,
-    ranked: Ranked,
-    best: _Best,
-    predicate: Predicate,
-    ahead: Ahead,
+def _examine(
+    query: WeightedQuery, ranked: Ranked, best: _Best, ctx: SearchContext, ahead: Ahead
 ) -> None:
     """Score the revisions in scope that may be among the best, the likeliest first."""
-    first = (3 if predicate.plain else 8) * best.depth // 2
+    db = ctx.db
+    first = (3 if ctx.predicate.plain else 8) * best.depth // 2
     for chunk in ranked.best_first(first):
         for at in range(0, len(chunk), MAX_EXAMINED):
             piece = chunk[at : at + MAX_EXAMINED]
@@ -409,7 +397,7 @@ def _examine(  # noqa: PLR0917 - the parts of one search
             if is_on_server(db):
                 ahead(db, rids[: best.depth].tolist())
                 _texts_ahead(db, rids[~ranked.exact[piece]].tolist())
-            ids = rows_in_scope(db, rids, predicate)
+            ids = rows_in_scope(db, rids, ctx.predicate)
             unknown = [rid for rid in rids[~ranked.exact[piece]].tolist() if rid in ids]
             texts = {row.rid: row for row in _read_texts(db, unknown)}
             bounds = ranked.bounds[piece].tolist()

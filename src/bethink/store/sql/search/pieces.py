@@ -28,11 +28,10 @@ from bethink.store.analysis import (
 from bethink.store.sql.connection import Database, Row, as_table, is_on_server, read_ahead
 from bethink.store.sql.search.lexical import (
     MAX_QUERY_LENGTH,
-    ItemLoader,
+    SearchContext,
     load_matches,
     word_statistics,
 )
-from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import quote_fts5, tokenizer
 
 MAX_QUERY_WORDS = 8
@@ -61,23 +60,22 @@ _Matches = list[tuple[_TextRow, float, str]]  # memories, each with its worth an
 _Find = Callable[[str], Iterator[tuple[_TextRow, float, str]]]
 
 
-def search_pieces(
-    db: Database, search: TrigramSearch, predicate: Predicate, hydrate: ItemLoader
-) -> SearchResult:
+def search_pieces(search: TrigramSearch, ctx: SearchContext) -> SearchResult:
     """Search memories for pieces of the query's words; the score is the share, 0 to 1."""
-    words = _query_words(db, search.text, predicate.as_of_ms)
+    db = ctx.db
+    words = _query_words(db, search.text, ctx.predicate.as_of_ms)
     total = sum(words.values())
     is_alone = len(search.text.split()) == 1
     scores: dict[int, float] = {}
     reasons: dict[int, list[str]] = {}
     ids: dict[int, str] = {}
-    find = partial(_substring_matches, db, search=search, predicate=predicate, alone=is_alone)
+    find = partial(_substring_matches, search=search, ctx=ctx, alone=is_alone)
     if is_on_server(db):
-        read_ahead(db, *[_query(db, [word], search, predicate) for word in words])
+        read_ahead(db, *[_query([word], search, ctx) for word in words])
         left = _ways(word for word in words if not any(find(word)))
-        read_ahead(db, *[_query(db, pieces, search, predicate) for pieces in left])
+        read_ahead(db, *[_query(pieces, search, ctx) for pieces in left])
     for piece, weight in words.items():
-        matches = _find_word(piece, find) or _window_matches(db, piece, search, predicate)
+        matches = _find_word(piece, find) or _window_matches(piece, search, ctx)
         for row, worth, why in matches:
             ids[row.rid] = row.id
             scores[row.rid] = scores.get(row.rid, 0.0) + weight * worth / total
@@ -86,14 +84,14 @@ def search_pieces(
     best = sorted(passing, key=lambda rid: (-scores[rid], ids[rid]))[: max(search.depth, 0)]
     found = [(rid, scores[rid], "; ".join(reasons[rid])) for rid in best]
     note = f"{len(words)} words searched in the {'originals' if search.original else 'texts'}"
-    return SearchResult(load_matches(db, found, hydrate), note, 1.0 if words else 0.0)
+    return SearchResult(load_matches(found, ctx), note, 1.0 if words else 0.0)
 
 
-def search_ahead(db: Database, search: TrigramSearch, predicate: Predicate) -> None:
+def search_ahead(search: TrigramSearch, ctx: SearchContext) -> None:
     """Tell what `search_pieces` will ask first: index words; of originals, which are few, all."""
-    for pieces in _ways(_query_words(db, search.text, predicate.as_of_ms)):
+    for pieces in _ways(_query_words(ctx.db, search.text, ctx.predicate.as_of_ms)):
         by_term = ((_TERMS_WITH, (_holds(piece),)) for piece in pieces)
-        read_ahead(db, *([_query(db, pieces, search, predicate)] if search.original else by_term))
+        read_ahead(ctx.db, *([_query(pieces, search, ctx)] if search.original else by_term))
 
 
 def _ways(words: Iterable[str]) -> list[list[str]]:
@@ -134,23 +132,21 @@ def _find_word(piece: str, find: _Find) -> _Matches:
 
 
 def _substring_matches(
-    db: Database, piece: str, search: TrigramSearch, predicate: Predicate, *, alone: bool
+    piece: str, search: TrigramSearch, ctx: SearchContext, *, alone: bool
 ) -> Iterator[tuple[_TextRow, float, str]]:
     """Yield memories with a word that holds a piece; a question of one word needs no more."""
     shortest, least = (MIN_WORD_LENGTH, search.min_share) if alone else (MIN_PART_LENGTH, 0.0)
-    for row in map(_TextRow._make, db.execute(*_query(db, [piece], search, predicate))):
+    for row in map(_TextRow._make, ctx.db.execute(*_query([piece], search, ctx))):
         match = best_substring_match(piece, fold(row.text), shortest)
         if match is not None:
             yield row, max(match[0], least), match[1]
 
 
-def _window_matches(
-    db: Database, piece: str, search: TrigramSearch, predicate: Predicate
-) -> _Matches:
+def _window_matches(piece: str, search: TrigramSearch, ctx: SearchContext) -> _Matches:
     windows = word_windows(piece)
     found = []
-    query = _query(db, windows, search, predicate) if windows else None
-    for row in map(_TextRow._make, db.execute(*query) if query else ()):
+    query = _query(windows, search, ctx) if windows else None
+    for row in map(_TextRow._make, ctx.db.execute(*query) if query else ()):
         # Of words that hold as much the shortest: it has the least besides.
         words = set(_WORD.findall(fold(row.text)))
         measured = ((_coverage(piece, windows, word), -len(word), word) for word in words)
@@ -196,23 +192,21 @@ def _coverage(query_word: str, windows: Sequence[str], word: str) -> float:
     return share if share > MIN_COVERAGE else 0.0
 
 
-def _query(
-    db: Database, pieces: Sequence[str], search: TrigramSearch, predicate: Predicate
-) -> tuple[str, Row]:
+def _query(pieces: Sequence[str], search: TrigramSearch, ctx: SearchContext) -> tuple[str, Row]:
     """Return the query for memories in scope that may hold one of the pieces, newest first."""
     trigram_query = " OR ".join(f"({_holds(piece)})" for piece in pieces)
     columns = "i.original" if search.original else "i.text || '\n' || i.about"
     has_original = "AND i.original IS NOT NULL" if search.original else ""
     sources, values = ["SELECT rowid FROM grams WHERE grams MATCH ?"], [trigram_query]
-    rows = () if search.original else _rows_with_terms(db, pieces)
+    rows = () if search.original else _rows_with_terms(ctx.db, pieces)
     if len(rows):
         sources.append("SELECT value FROM carray(?)")
         values.append(as_table(rows))
     sql = f"""
         SELECT i.rid, i.id, {columns} FROM ({" UNION ".join(sources)}) AS g
         CROSS JOIN item AS i ON i.rid = g.rowid
-        WHERE ({predicate.sql}) {has_original} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}"""
-    return sql, (*values, *predicate.values)
+        WHERE ({ctx.predicate.sql}) {has_original} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}"""
+    return sql, (*values, *ctx.predicate.values)
 
 
 def _holds(piece: str) -> str:

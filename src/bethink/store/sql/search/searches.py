@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bethink.core.arrays import Vector
@@ -37,7 +37,7 @@ from bethink.store.sql.items import count_days, session_spans
 from bethink.store.sql.rows import read_items, read_items_ahead
 from bethink.store.sql.search.lexical import (
     SELECT_TERMS,
-    ItemLoader,
+    SearchContext,
     index_terms,
     parse_query,
     query_words_of,
@@ -51,7 +51,7 @@ from bethink.store.sql.sql_functions import ceil_ms, from_ms, to_ms_or_none
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
-    from bethink.store.sql.search.postings import IntArray, PostingLists
+    from bethink.store.sql.search.postings import IntArray
 
 
 _MAX_CACHED_ITEMS = 4096
@@ -106,9 +106,7 @@ class TimeWindow(NamedTuple):
     until: datetime | None = None
 
 
-def search_time(
-    db: Database, window: TimeWindow, depth: int, predicate: Predicate, hydrate: ItemLoader
-) -> SearchResult:
+def search_time(window: TimeWindow, depth: int, ctx: SearchContext) -> SearchResult:
     """Return items that happened in [start, end), nearest to its middle first, ties by id.
 
     The middle scores 1, the edges one half; an item counts where it began.
@@ -120,15 +118,15 @@ def search_time(
     middle, half = (first + last) / 2, (last - first) / 2
     low = first if since is None else max(first, ceil_ms(since))
     high = last if until is None else min(last, ceil_ms(until))
-    read_ahead(db, *([(_LONGEST_DURATION, ())] if overlapping else ()))
+    read_ahead(ctx.db, *([(_LONGEST_DURATION, ())] if overlapping else ()))
     rows = [
-        *_rows_in_window(db, (low, min(middle, high)), "DESC", depth, predicate),
-        *_rows_in_window(db, (max(middle, low), high), "ASC", depth, predicate),
+        *_rows_in_window((low, min(middle, high)), "DESC", depth, ctx),
+        *_rows_in_window((max(middle, low), high), "ASC", depth, ctx),
     ]
     if overlapping:
-        rows += _rows_reaching(db, first, depth, predicate)
+        rows += _rows_reaching(first, depth, ctx)
     ranked = sorted((abs(at - middle), item, rid, at) for rid, item, at in rows)[:depth]
-    items = hydrate(db, [rid for _, _, rid, _ in ranked])
+    items = ctx.hydrate(ctx.db, [rid for _, _, rid, _ in ranked])
     matches = []
     for distance, _, rid, at in ranked:
         item = items.get(rid)
@@ -140,13 +138,14 @@ def search_time(
 
 
 def _rows_in_window(
-    db: Database, window: tuple[float, float], direction: str, depth: int, predicate: Predicate
+    window: tuple[float, float], direction: str, depth: int, ctx: SearchContext
 ) -> list[Row]:
     """Return the first ``depth`` rows in scope from one end of a window.
 
     By the time index, whatever else the scope has an index for; of few rows, by themselves.
     """
     values: Row = ()
+    predicate = ctx.predicate
     table, row_id, at = "item", "t.rid", _EVENT_TIME.replace("i.", "t.")
     if predicate.rows is not None and len(predicate.rows) <= FEW_ROWS:
         if not len(predicate.rows):
@@ -154,7 +153,7 @@ def _rows_in_window(
         values = (as_table(predicate.rows),)
         table, row_id, at = "carray(?)", "t.value", _EVENT_TIME
     return select(
-        db,
+        ctx.db,
         f"SELECT i.rid, i.id, {at} AS at FROM {table} AS t CROSS JOIN item AS i ON i.rid = {row_id}"
         f" WHERE {at} >= ? AND {at} < ? AND ({predicate.sql})"
         f" ORDER BY {at} {direction}, i.id LIMIT ?",
@@ -162,18 +161,18 @@ def _rows_in_window(
     )
 
 
-def _rows_reaching(db: Database, first: int, depth: int, predicate: Predicate) -> list[Row]:
+def _rows_reaching(first: int, depth: int, ctx: SearchContext) -> list[Row]:
     """Return items that began before a moment and had not ended by then, latest first."""
-    longest = db.execute(_LONGEST_DURATION).get
+    longest = ctx.db.execute(_LONGEST_DURATION).get
     if not longest or longest <= 0:
         return []
     return select(
-        db,
+        ctx.db,
         f"SELECT i.rid, i.id, {_EVENT_TIME} AS at FROM item AS i"
         f" WHERE {_EVENT_TIME} >= ? AND {_EVENT_TIME} < ? AND i.occurred_end > ?"
-        f" AND ({predicate.sql})"
+        f" AND ({ctx.predicate.sql})"
         f" ORDER BY {_EVENT_TIME} DESC, i.id LIMIT ?",
-        (first - longest, first, first, *predicate.values, depth),
+        (first - longest, first, first, *ctx.predicate.values, depth),
     )
 
 
@@ -207,12 +206,6 @@ class SqlSearch:
         self._damaged: int | None = None
         self._compiled: tuple[Scope | None, Predicate | None] = (None, None)
 
-    @cached_property
-    def _lists(self) -> PostingLists:
-        from bethink.store.sql.search.postings import PostingLists  # NumPy
-
-        return PostingLists(self._cache)
-
     def _reader(self, scope: Scope) -> ItemReader:
         return ItemReader(self._cache, to_ms_or_none(scope.as_of))
 
@@ -237,12 +230,14 @@ class SqlSearch:
             return found
         return found._replace(damage=UNREADABLE)
 
+    def _context(self, db: Database, scope: Scope) -> SearchContext:
+        return SearchContext(db, self._predicate(db, scope), self._reader(scope), self._cache)
+
     def _search(
-        self, scope: Scope, search: Callable[[Database, Predicate, ItemLoader], SearchResult]
+        self, scope: Scope, search: Callable[[SearchContext], SearchResult]
     ) -> SearchResult:
         with self._connections.read_transaction() as db:
-            found = search(db, self._predicate(db, scope), self._reader(scope))
-            return self._tell_damage(db, found)
+            return self._tell_damage(db, search(self._context(db, scope)))
 
     def read_ahead(
         self,
@@ -261,12 +256,11 @@ class SqlSearch:
                 if terms:
                     read_ahead(db, (SELECT_TERMS, (as_table(tuple(terms)),)))
             elif nearest is not None:
-                where = self._predicate(db, scope)
-                self._vectors.search_ahead(db, *nearest, where, self._reader(scope))
+                self._vectors.search_ahead(*nearest, self._context(db, scope))
             elif pieces is not None:
                 from bethink.store.sql.search.pieces import search_ahead as pieces_ahead
 
-                pieces_ahead(db, pieces, self._predicate(db, scope))
+                pieces_ahead(pieces, self._context(db, scope))
             elif text is not None:
                 from bethink.store.sql.search.fuzzy import search_ahead  # see above
 
@@ -275,54 +269,39 @@ class SqlSearch:
                 few_ahead(db, self._cache, compile_scope(scope))
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
-        return self._search(
-            scope, lambda db, where, load: search_text(db, search, where, load, self._lists)
-        )
+        return self._search(scope, partial(search_text, search))
 
     def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
         from bethink.store.sql.search.fuzzy import search_substring  # see above
 
-        return self._search(
-            scope,
-            lambda db, where, load: search_substring(db, text, depth, where, load, self._lists),
-        )
+        return self._search(scope, partial(search_substring, text, depth))
 
     def vector(
         self, vector: Vector, model: str, depth: int, scope: Scope, choose: Choose | None = None
     ) -> SearchResult:
-        search = self._vectors.search
-        return self._search(
-            scope, lambda db, where, load: search(db, vector, model, depth, where, load, choose)
-        )
+        return self._search(scope, partial(self._vectors.search, vector, model, depth, choose))
 
     def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
         from bethink.store.sql.search.pieces import search_pieces  # see above
 
-        return self._search(scope, lambda db, where, load: search_pieces(db, search, where, load))
+        return self._search(scope, partial(search_pieces, search))
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
         from bethink.store.sql.search.word_sets import search_word_sets  # see above
 
-        asked = (text, depth, min_likeness)
-        return self._search(
-            scope, lambda db, where, load: search_word_sets(db, *asked, where, load, self._lists)
-        )
+        return self._search(scope, partial(search_word_sets, text, depth, min_likeness))
 
     def time(
         self, start: datetime, end: datetime, depth: int, scope: Scope, *, overlapping: bool = False
     ) -> SearchResult:
         filters = scope.filters
         window = TimeWindow(start, end, overlapping, filters.since, filters.until)
-        return self._search(
-            scope, lambda db, where, load: search_time(db, window, depth, where, load)
-        )
+        return self._search(scope, partial(search_time, window, depth))
 
     def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
         from bethink.store.sql.links import search_entities  # see above
 
-        return self._search(
-            scope, lambda db, where, load: search_entities(db, entities, depth, where, load)
-        )
+        return self._search(scope, partial(search_entities, entities, depth))
 
     def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
         from bethink.store.sql.entities import latest_mentions  # see above

@@ -31,7 +31,7 @@ from bethink.store.sql.search.vector_index import StoredModel, read_chunk, read_
 from bethink.store.sql.state_cache import CachePart, StateCache, is_writing
 
 if TYPE_CHECKING:
-    from bethink.store.sql.search.lexical import ItemLoader
+    from bethink.store.sql.search.lexical import SearchContext
     from bethink.store.sql.search.vector_index import BitColumns, Float16Matrix, IntArray
 
 MAX_CACHED_VECTORS = 131_072  # vectors, 67 MB of 256 dimensions
@@ -523,40 +523,38 @@ _SCAN, _SAMPLE = CachePart[VectorScan](), CachePart[VectorSample]()
 _VISIBLE: CachePart[_Visible] = CachePart(limit=16)
 
 
-def find_nearest(
-    db: Database, scan: VectorScan, depth: int, predicate: Predicate, hydrate: ItemLoader
-) -> Found:
+def find_nearest(scan: VectorScan, depth: int, ctx: SearchContext) -> Found:
     """Return the ``depth`` nearest in scope by cosine, ties by id."""
+    predicate = ctx.predicate
     # The head of the overall ranking; if few of it are in scope, the scope's own ranking.
     if predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth):
-        return _find_among(db, scan, depth, predicate, predicate.rows, hydrate)
-    ranking, scope_note = scan.nearest(db, depth), ""
+        return _find_among(scan, depth, predicate.rows, ctx)
+    ranking, scope_note = scan.nearest(ctx.db, depth), ""
     head = ranking.first((OVERFETCH_DEFAULT_SCOPE if predicate.plain else OVERFETCH) * depth)
-    nearest_ahead(db, scan, depth, predicate, hydrate)
-    in_scope = _filter_in_scope(db, scan, head, predicate, depth)
+    nearest_ahead(scan, depth, ctx)
+    in_scope = _filter_in_scope(head, ctx, depth)
     if len(in_scope.rids) < depth and ranking.rescored < len(scan):
         if predicate.rows is not None:
-            return _find_among(db, scan, depth, predicate, predicate.rows, hydrate)
-        ranking, scope_note = _rank_in_scope(db, scan, ranking, depth, predicate), "in scope "
+            return _find_among(scan, depth, predicate.rows, ctx)
+        ranking, scope_note = _rank_in_scope(scan, ranking, depth, ctx), "in scope "
         head = ranking.first(OVERFETCH * depth)
-        in_scope = _filter_in_scope(db, scan, head, predicate)
+        in_scope = _filter_in_scope(head, ctx)
     if not _is_settled(in_scope, head, ranking, depth):
-        in_scope = _filter_in_scope(db, scan, ranking, predicate)
+        in_scope = _filter_in_scope(ranking, ctx)
     note = f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored"
     return in_scope.first(depth), note
 
 
-def nearest_ahead(
-    db: Database, scan: VectorScan, depth: int, predicate: Predicate, hydrate: ItemLoader
-) -> None:
+def nearest_ahead(scan: VectorScan, depth: int, ctx: SearchContext) -> None:
     """Tell which rows `find_nearest` will look at first."""
-    rare = predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth)
+    db, rows = ctx.db, ctx.predicate.rows
+    rare = rows is not None and _are_rare(scan, len(rows), depth)
     if not rare and is_on_server(db):
         ranking = scan.nearest(db, depth)
         head = _head_of(ranking, depth).rids
-        scope_ahead(db, head, predicate)
+        scope_ahead(db, head, ctx.predicate)
         times_ahead(db, head)
-        hydrate.ahead(db, ranking.first(min(depth, MAX_AHEAD)).rids.tolist())
+        ctx.hydrate.ahead(db, ranking.first(min(depth, MAX_AHEAD)).rids.tolist())
 
 
 def _head_of(ranking: Ranking, depth: int) -> Ranking:
@@ -569,27 +567,20 @@ def _are_rare(scan: VectorScan, rows: int, depth: int) -> bool:
     return first < len(scan) and first * rows * scan.per_row < 2 * depth * len(scan)
 
 
-def _find_among(  # noqa: PLR0917 - the parts of one search
-    db: Database,
-    scan: VectorScan,
-    depth: int,
-    predicate: Predicate,
-    rows: IntArray,
-    hydrate: ItemLoader,
-) -> Found:
+def _find_among(scan: VectorScan, depth: int, rows: IntArray, ctx: SearchContext) -> Found:
     """Rank rows that hold all of the scope; of these only, if many others are among them."""
     positions = scan.positions_of(rows)
-    ranking = _rank_positions(db, scan, positions, depth)
+    ranking = _rank_positions(ctx.db, scan, positions, depth)
     head = ranking.first(OVERFETCH * depth)
-    hydrate.ahead(db, head.first(min(depth, MAX_AHEAD)).rids.tolist())
-    in_scope = _filter_in_scope(db, scan, head, predicate)
+    ctx.hydrate.ahead(ctx.db, head.first(min(depth, MAX_AHEAD)).rids.tolist())
+    in_scope = _filter_in_scope(head, ctx)
     if len(in_scope.rids) < MIN_IN_SCOPE * len(head.rids) and ranking.rescored < len(positions):
-        visible = np.fromiter(rows_in_scope(db, rows, predicate), np.int64)
-        ranking = _rank_positions(db, scan, scan.positions_of(visible), depth)
+        visible = np.fromiter(rows_in_scope(ctx.db, rows, ctx.predicate), np.int64)
+        ranking = _rank_positions(ctx.db, scan, scan.positions_of(visible), depth)
         head = ranking.first(OVERFETCH * depth)
-        in_scope = _filter_in_scope(db, scan, head, predicate)
+        in_scope = _filter_in_scope(head, ctx)
     if not _is_settled(in_scope, head, ranking, depth):
-        in_scope = _filter_in_scope(db, scan, ranking, predicate)
+        in_scope = _filter_in_scope(ranking, ctx)
     note = f"bits scan, {ranking.rescored:,} in scope of {len(scan):,} rescored"
     return in_scope.first(depth), note
 
@@ -602,22 +593,20 @@ def _is_settled(in_scope: Ranking, head: Ranking, ranking: Ranking, depth: int) 
     return len(best) >= depth and bool(best[depth - 1] > head.cosines[-1])
 
 
-def _filter_in_scope(
-    db: Database, scan: VectorScan, ranking: Ranking, predicate: Predicate, depth: int = 0
-) -> Ranking:
+def _filter_in_scope(ranking: Ranking, ctx: SearchContext, depth: int = 0) -> Ranking:
     """Return those in scope, best first, ties by id.
 
     With a ``depth`` only the first rows are looked at, where no others can be among the best.
     """
     if depth:
         head = _head_of(ranking, depth)
-        in_scope = _filter_in_scope(db, scan, head, predicate)
+        in_scope = _filter_in_scope(head, ctx)
         if _is_settled(in_scope, head, ranking, depth):
             return in_scope
     rids = ranking.rids.tolist()
-    rows = predicate.rows  # where they are known, no others are in scope
+    rows = ctx.predicate.rows  # where they are known, no others are in scope
     known = ranking.rids if rows is None else ranking.rids[np.isin(ranking.rids, rows)]
-    ids = rows_in_scope(db, known, predicate)
+    ids = rows_in_scope(ctx.db, known, ctx.predicate)
     places = np.flatnonzero(np.fromiter(map(ids.__contains__, rids), bool, len(rids)))
     cosines = ranking.cosines[places]
     if (cosines[1:] == cosines[:-1]).any():
@@ -625,10 +614,9 @@ def _filter_in_scope(
     return Ranking(ranking.rids[places], ranking.cosines[places], ranking.rescored)
 
 
-def _rank_in_scope(
-    db: Database, scan: VectorScan, ranking: Ranking, depth: int, predicate: Predicate
-) -> Ranking:
+def _rank_in_scope(scan: VectorScan, ranking: Ranking, depth: int, ctx: SearchContext) -> Ranking:
     """Rank the few rows in scope: further down the estimates, else all."""
+    db, predicate = ctx.db, ctx.predicate
     share = len(rows_in_scope(db, ranking.rids, predicate)) / len(ranking.rids)
     first = initial_rescore_count(share * len(scan), depth * scan.per_row)
     likely = int(2 * first / share) if share else len(scan)

@@ -30,8 +30,7 @@ from bethink.store.sql.connection import (
 from bethink.store.sql.damage import as_bytes, select_readable
 from bethink.store.sql.rows import read_items
 from bethink.store.sql.search import vector_index, vector_scan
-from bethink.store.sql.search.lexical import ItemLoader, load_matches, word_statistics
-from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.search.lexical import SearchContext, load_matches, word_statistics
 from bethink.store.sql.search.vector_index import StoredModel
 from bethink.store.sql.search.vector_scan import ChunkCache, ChunkVersions, StoredVectors
 from bethink.store.sql.sql_functions import to_ms_or_none
@@ -94,17 +93,11 @@ class VectorIndex:
         self._cache = cache or StateCache()
         self._chunks = ChunkCache(self._cache)
 
-    def search(  # noqa: PLR0917 - the port's parameters
-        self,
-        db: Database,
-        vector: Vector,
-        model: str,
-        depth: int,
-        predicate: Predicate,
-        hydrate: ItemLoader,
-        choose: Choose | None = None,
+    def search(
+        self, vector: Vector, model: str, depth: int, choose: Choose | None, ctx: SearchContext
     ) -> SearchResult:
         """Return the nearest memories in scope by cosine, among the vectors of this model."""
+        db = ctx.db
         searched = self._find_searched(db, model, len(vector))
         if searched is None:
             lacking = _lacking(self._count_missing(db))
@@ -113,8 +106,8 @@ class VectorIndex:
             return SearchResult((), "the question has no vector")
         stored, missing = searched
         scan = self._chunks.scan(db, stored, vector)
-        self._chunks.read_ahead(db, scan, predicate)
-        near, note = vector_scan.find_nearest(db, scan, max(depth, 0), predicate, hydrate)
+        self._chunks.read_ahead(db, scan, ctx.predicate)
+        near, note = vector_scan.find_nearest(scan, max(depth, 0), ctx)
         rids, cosines = near.rids.tolist(), near.cosines.tolist()
         if choose is not None:
             chosen = choose(Nearest(near.cosines, *vector_scan.times_of(db, near.rids)))
@@ -122,25 +115,16 @@ class VectorIndex:
         found = [
             (rid, cosine, f"cosine {cosine:.2f}") for rid, cosine in zip(rids, cosines, strict=True)
         ]
-        usual = self._chunks.sample(db, scan).background(db, scan, predicate)
-        matches, lacking = load_matches(db, found, hydrate), _lacking(missing)
-        return SearchResult(matches, note, 1.0, usual, lacking)
+        usual = self._chunks.sample(db, scan).background(db, scan, ctx.predicate)
+        return SearchResult(load_matches(found, ctx), note, 1.0, usual, _lacking(missing))
 
-    def search_ahead(  # noqa: PLR0917 - as `search`
-        self,
-        db: Database,
-        vector: Vector,
-        model: str,
-        depth: int,
-        predicate: Predicate,
-        hydrate: ItemLoader,
-    ) -> None:
+    def search_ahead(self, vector: Vector, model: str, depth: int, ctx: SearchContext) -> None:
         """Tell what `search` will ask about the nearest memories."""
-        searched = self._find_searched(db, model, len(vector))
+        searched = self._find_searched(ctx.db, model, len(vector))
         if searched is not None and vector.any():
-            scan = self._chunks.scan(db, searched[0], vector)
-            self._chunks.read_ahead(db, scan, predicate)
-            vector_scan.nearest_ahead(db, scan, depth, predicate, hydrate)
+            scan = self._chunks.scan(ctx.db, searched[0], vector)
+            self._chunks.read_ahead(ctx.db, scan, ctx.predicate)
+            vector_scan.nearest_ahead(scan, depth, ctx)
 
     def _find_searched(self, db: Database, model: str, dim: int) -> _Searched | None:
         """Return what a search needs, read once for each state; None without vectors."""

@@ -16,19 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import apsw
 
 from bethink.ports import SearchResult, TextSearch
 from bethink.store.analysis import STOP_WORDS, extra_index_words
 from bethink.store.sql.connection import Database
-from bethink.store.sql.search.lexical import ItemLoader, find_candidates, load_matches
-from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.search.lexical import SearchContext, find_candidates, load_matches
 from bethink.store.sql.search.terms import tokenizer
-
-if TYPE_CHECKING:
-    from bethink.store.sql.search.postings import PostingLists
 
 MIN_CANDIDATES = 200  # memories compared, those with the most telling words in common
 STEP_WORDS = 6  # words; two steps are a window
@@ -37,26 +32,20 @@ MAX_WINDOWS = 64
 MIN_COSINE_TO_SCALE = 0.35  # texts of common words reach less by chance
 
 
-def search_word_sets(  # noqa: PLR0917 - the parts of one search
-    db: Database,
-    text: str,
-    depth: int,
-    min_likeness: float,
-    predicate: Predicate,
-    hydrate: ItemLoader,
-    lists: PostingLists | None = None,
+def search_word_sets(
+    text: str, depth: int, min_likeness: float, ctx: SearchContext
 ) -> SearchResult:
     """Return memories in scope with similar words, best first, ties by id."""
-    asked = frozenset(content_terms(db, text))
+    asked = frozenset(content_terms(ctx.db, text))
     if not asked or depth < 1:
         return SearchResult((), "the question has no content term")
     search = TextSearch("", max(MIN_CANDIDATES, depth))
-    rows = find_candidates(db, asked, search, predicate, lists, hydrate.ahead)
-    alike = [(-_likeness(asked, content_terms(db, row.text)), row.id, row.rid) for row in rows]
+    rows = find_candidates(asked, search, ctx)
+    alike = [(-_likeness(asked, content_terms(ctx.db, row.text)), row.id, row.rid) for row in rows]
     best = sorted(one for one in alike if -one[0] >= min_likeness)[:depth]
     found = [(rid, -low, f"words {-low:.0%} similar") for low, _, rid in best]
     note = f"{len(rows):,} memories with common words compared"
-    return SearchResult(load_matches(db, found, hydrate), note, 1.0)
+    return SearchResult(load_matches(found, ctx), note, 1.0)
 
 
 def content_terms(db: Database, text: str) -> list[str]:
