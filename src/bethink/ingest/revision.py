@@ -17,23 +17,12 @@ from bethink.core.json_values import Json, iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.errors import ModelError, Refused
+from bethink.ingest import record_builder
 from bethink.ingest.admission import PreparedDraft, WriteContext, lists_to_tuples, prepare
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.entity_extraction import extract_mentions
 from bethink.ingest.inbox import is_sealed
 from bethink.ingest.links import embed_new_entities, entities_without_vector
-from bethink.ingest.record_builder import (
-    PIN_IMPORTANCE,
-    BatchContext,
-    count_tokens,
-    embed_memories,
-    find_known_entities,
-    make_item,
-    occurrence_times,
-    parent_ids,
-    search_context,
-    trust_by_id,
-)
 from bethink.ingest.updates import JUDGED, link_updates
 from bethink.lang.dates import find_times
 from bethink.model import UPDATE_LINKS, Draft, Item, Link, Node
@@ -83,7 +72,7 @@ def restore_memories(ids: Sequence[str], ctx: WriteContext, *, actor: str = "") 
     lacking = [one for one in ctx.store.items.get(restored).values() if one.id not in known]
     if lacking:
         with suppress(ModelError):  # found by words only, until a reindex
-            made = embed_memories(lacking, ctx.embedder)
+            made = record_builder.embed_memories(lacking, ctx.embedder)
             by_id = {item.id: one for item, one in zip(lacking, made, strict=True)}
             revisions = {item.id: item.rev for item in lacking}
             ctx.store.vectors.set_embeddings(model, by_id, only=revisions)
@@ -242,7 +231,7 @@ def revise(
             metadata={key: value for key, value in item.metadata.items() if key != MODEL_FACT_KEY},
         )._replace(**_clear_parsed_times(item))
     if "pinned" not in changes:
-        by_importance = item.pinned and item.importance >= PIN_IMPORTANCE
+        by_importance = item.pinned and item.importance >= record_builder.PIN_IMPORTANCE
         draft = draft._replace(pinned=item.pinned and not by_importance)
     prepared = prepare(draft._replace(**lists_to_tuples(changes), id=item.id), ctx)
     named = changes.keys() & _COPIED_FIELDS
@@ -271,7 +260,7 @@ def _explicit_entities(item: Item, draft: Draft, text: str, ctx: WriteContext) -
     Entities that a model read in the old text are dropped if the new text lacks them.
     """
     bare = draft._replace(entities=())
-    (known,) = find_known_entities([bare], ctx)
+    (known,) = record_builder.find_known_entities([bare], ctx)
     extracted = {mention.entity.id for mention in extract_mentions(bare, known, ctx.find_names)}
     return tuple(
         entity
@@ -289,7 +278,7 @@ def _mentions_entity(entity: str, text: str) -> bool:
 def _clear_parsed_times(item: Item) -> Json:
     """Clear occurrence times that were parsed from the old text's opening date."""
     draft = Draft(item.text)
-    start, end = occurrence_times(draft, find_times(item.text, item.stored_at))
+    start, end = record_builder.occurrence_times(draft, find_times(item.text, item.stored_at))
     if start is None or start != item.occurred_at:
         return {}
     return {
@@ -302,10 +291,14 @@ def _store_revision(
     item: Item, prepared: PreparedDraft, *, pinned: bool | None, ctx: WriteContext
 ) -> Item:
     draft = prepared.draft
-    mentions = extract_mentions(draft, find_known_entities([draft], ctx)[0], ctx.find_names)
+    mentions = extract_mentions(
+        draft, record_builder.find_known_entities([draft], ctx)[0], ctx.find_names
+    )
     times = find_times(draft.text, draft.occurred_at or ctx.now)
-    batch = BatchContext(parent_trust=trust_by_id(parent_ids(draft), ctx))
-    rebuilt = make_item(prepared, mentions, times, batch, ctx)
+    batch = record_builder.BatchContext(
+        parent_trust=record_builder.trust_by_id(record_builder.parent_ids(draft), ctx)
+    )
+    rebuilt = record_builder.make_item(prepared, mentions, times, batch, ctx)
     unchanged = draft.text == item.text
     revised = rebuilt._replace(
         rev=item.rev + 1,
@@ -319,11 +312,11 @@ def _store_revision(
         status=item.status,
     )
     embedding = _embed_or_none(draft, ctx)
-    revised = revised._replace(tokens=count_tokens(draft.text, embedding, ctx))
+    revised = revised._replace(tokens=record_builder.count_tokens(draft.text, embedding, ctx))
     record = Record(
         revised,
         prepared.fingerprint,
-        about=search_context(revised, mentions, times),
+        about=record_builder.search_context(revised, mentions, times),
         sketch=() if draft.session is not None else minhash_sketch(prepared.folded),
         embedding=embedding,
         model=ctx.embedder.model if embedding and ctx.embedder else "",
@@ -352,7 +345,7 @@ def _embed_or_none(draft: Draft, ctx: WriteContext) -> Embedding | None:
     try:
         if is_remote(ctx.embedder):
             unrelated_similarity(ctx.embedder)  # asked before a transaction needs it
-        return embed_memories([draft], ctx.embedder)[0]
+        return record_builder.embed_memories([draft], ctx.embedder)[0]
     except ModelError:
         return None  # stored without a vector; a reindex adds it
 

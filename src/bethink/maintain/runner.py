@@ -17,6 +17,7 @@ from bethink.core import plural
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError, NotFound, Refused
 from bethink.ingest.revision import restore_memories
+from bethink.maintain import journal
 from bethink.maintain.job import (
     ACTOR,
     Job,
@@ -26,17 +27,6 @@ from bethink.maintain.job import (
     exemption_reason,
     is_made_by,
     limit_text,
-)
-from bethink.maintain.journal import (
-    HIGHEST_CLASSIFICATION,
-    UNDONE,
-    RunTrail,
-    begin_run,
-    keep_place,
-    record_additions,
-    record_step,
-    record_undo,
-    run_trail,
 )
 from bethink.maintain.succession import (
     Blocked,
@@ -173,10 +163,10 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
 def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = None) -> Report:
     """Apply the plan, one proposal after the other, each checked again."""
     for job, place in plan.places:
-        keep_place(job, place, work)
+        journal.keep_place(job, place, work)
     if not plan.steps:
         return Report(None, plan, left=plan.left)
-    run = begin_run(Counter(step.job.name for step in plan.steps), work)
+    run = journal.begin_run(Counter(step.job.name for step in plan.steps), work)
     work = replace(work, run=run)
     done: list[AppliedProposal] = []
     left = list(plan.left)
@@ -233,7 +223,7 @@ def _apply_steps(steps: Sequence[Step], work: JobContext) -> list[AppliedProposa
             continue
         added.append((step.job.name, step.proposal.rule, outcome))
         outcomes.append(AppliedProposal(step.job.name, step.proposal, outcome, ()))
-    record_additions(added, work)
+    journal.record_additions(added, work)
     return outcomes
 
 
@@ -247,13 +237,13 @@ def _make_step(job: Job, proposal: Proposal, work: JobContext) -> tuple[Step, di
     proposal = proposal._replace(read={})
     levels = [item.classification for item in found.values()]
     levels += [proposal.successor.classification] if proposal.successor else []
-    level = max(levels, default=HIGHEST_CLASSIFICATION)
+    level = max(levels, default=journal.HIGHEST_CLASSIFICATION)
     return Step(job, _hide_secret_text(proposal, found, work), revisions, level), found
 
 
 def _hide_secret_text(proposal: Proposal, found: Mapping[str, Item], work: JobContext) -> Proposal:
     """Hide the words of memories that the plan's reader may not see."""
-    if work.shown >= HIGHEST_CLASSIFICATION:
+    if work.shown >= journal.HIGHEST_CLASSIFICATION:
         return proposal
     others = [item for item in proposal.about if item not in found]
     known = [*found.values(), *(work.store.items.get(others).values() if others else ())]
@@ -310,7 +300,7 @@ def _apply_step(step: Step, work: JobContext) -> AppliedProposal | Blocked:
     made = None if proposal.successor is None else ensure_successor(job, proposal, work)
     if isinstance(made, Blocked):
         return made
-    record_step(job.name, proposal, made, work)
+    journal.record_step(job.name, proposal, made, work)
     if proposal.links:
         work.store.graph.add_links(proposal.links, now=work.now)
     ended = _retire_memories(step, work)
@@ -350,7 +340,7 @@ def undo_run(run: str, work: JobContext, *, preview: bool = False) -> UndoResult
 
     Later changes by others are kept. An interrupted undo can be repeated.
     """
-    trail = run_trail(run, work.store)
+    trail = journal.run_trail(run, work.store)
     if trail is None:
         raise NotFound(f"there is no run {run!r}", remedy="list runs with: bethink maintain --runs")
     undone = _preview_undo(run, trail, work)
@@ -362,7 +352,7 @@ def undo_run(run: str, work: JobContext, *, preview: bool = False) -> UndoResult
     return undone._replace(preview=preview)
 
 
-def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
+def _preview_undo(run: str, trail: journal.RunTrail, work: JobContext) -> UndoResult:
     judged_ids = [item for item, _, _ in trail.statuses]
     items = work.store.items.get([*trail.made, *trail.ended, *judged_ids])
     restored = [
@@ -398,7 +388,7 @@ def _is_held(item: Item) -> bool:
     return item.ended_by == WAITING or (item.ended_by == REFUSED and item.rev == 1)
 
 
-def _apply_undo(undone: UndoResult, trail: RunTrail, work: JobContext) -> None:
+def _apply_undo(undone: UndoResult, trail: journal.RunTrail, work: JobContext) -> None:
     store, now = work.store, work.now
     if undone.restored:
         restore_memories(undone.restored, work.write_context())
@@ -411,10 +401,10 @@ def _apply_undo(undone: UndoResult, trail: RunTrail, work: JobContext) -> None:
             now=now,
         )
     if undone.ended:
-        how = f"{UNDONE}{undone.run}"
+        how = f"{journal.UNDONE}{undone.run}"
         live = store.items.end(undone.ended, how=how, actor=ACTOR, now=now)
         if held := sorted(set(undone.ended).difference(live)):
             store.admin.refile(held, how=how, actor=ACTOR, now=now)
     for key, _, *added in trail.threads if undone.threads else ():
         take_back_thread(key, added, work)
-    record_undo(undone.run, work)
+    journal.record_undo(undone.run, work)

@@ -18,22 +18,9 @@ from bethink.ingest.revision import (
     reactivate_superseded,
     restore_memories,
 )
+from bethink.maintain import journal
 from bethink.maintain.entities import join_insights
 from bethink.maintain.job import Job, JobContext, Proposal, is_made_by
-from bethink.maintain.journal import (
-    ERASED,
-    HIGHEST_CLASSIFICATION,
-    LINES_AT_ONCE,
-    RUN_PREFIX,
-    RemovalImpact,
-    begin_run,
-    descendants_of,
-    highest_seen,
-    last_line,
-    orphans_of,
-    record_status_changes,
-    record_successors,
-)
 from bethink.maintain.notes import rewrite_notes_without
 from bethink.model import Draft, Filters, Item, Link, Node, Remembered
 from bethink.ports import EraseReceipt, Scope, Store, TextSearch
@@ -69,13 +56,13 @@ class RevokeResult(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def erase(reach: RemovalImpact, work: JobContext, *, actor: str) -> EraseResult:
+def erase(reach: journal.RemovalImpact, work: JobContext, *, actor: str) -> EraseResult:
     """Erase every byte of the memories and of what derives from them.
 
     An interrupted erase can be repeated: restoring comes first, and the memories
     themselves, by which everything else is found, are erased last.
     """
-    doubtful = [*reach.mixed, *descendants_of(reach.mixed, work.store)]
+    doubtful = [*reach.mixed, *journal.descendants_of(reach.mixed, work.store)]
     doubtful = [item_id for item_id in dict.fromkeys(doubtful) if item_id not in reach.removed_ids]
     restored = restore_memories(reach.orphans, work.write_context(), actor=actor)
     restored += reactivate_superseded(list(reach.removed_ids), work.write_context())
@@ -102,20 +89,20 @@ def revoke(
             f"no memory has the source {source!r}",
             remedy="find the source of a memory with: bethink show ID",
         )
-    descendants = tuple(descendants_of(ids, work.store))
+    descendants = tuple(journal.descendants_of(ids, work.store))
     going = (*ids, *descendants)
-    orphans = orphans_of(going, set(going), work.store)
+    orphans = journal.orphans_of(going, set(going), work.store)
     would = RevokeResult(source, ids, descendants, orphans, preview)
     if preview:
         return would
     if erasing:
-        done = erase(RemovalImpact(ids, descendants, (), orphans), work, actor=actor)
+        done = erase(journal.RemovalImpact(ids, descendants, (), orphans), work, actor=actor)
         return would._replace(erased=done, notes=done.notes)
-    run = begin_run({"revoke": 1}, work)
+    run = journal.begin_run({"revoke": 1}, work)
     before = {item.id: item.status for item in work.store.items.get(going).values()}
     back = find_reactivatable(going, work.write_context())
     judged = [(item_id, before[item_id], QUARANTINED) for item_id in before]
-    record_status_changes(
+    journal.record_status_changes(
         run, [*judged, *((item_id, "superseded", "active") for item_id in back)], work
     )
     restore_memories(orphans, work.write_context(), actor=actor)
@@ -146,7 +133,7 @@ def _key_and_item(job: Job, proposal: Proposal, work: JobContext) -> tuple[str, 
     while (used := work.store.items.find_keys((key,)).get(key)) is not None:
         item = work.store.items.get([used[0]]).get(used[0])
         ended = item is not None and item.live_to is not None and item.ended_by
-        if not ended or not ended.startswith(f"{job.name}:{RUN_PREFIX}"):
+        if not ended or not ended.startswith(f"{job.name}:{journal.RUN_PREFIX}"):
             return key, used[0]
         key = f"{first}:{used[0]}"
     return key, None
@@ -198,7 +185,7 @@ class Parents(NamedTuple):
 def read_parents(proposals: Sequence[Proposal], work: JobContext) -> Parents:
     """Read what the proposals derive from."""
     ids = [parent for proposal in proposals for parent in proposal.lineage]
-    line = last_line(work)
+    line = journal.last_line(work)
     return Parents(work.store.items.get(ids), line.seq if line else 0)
 
 
@@ -212,7 +199,7 @@ def add_successors(
     vectors = join_insights(made_of, work.store, work.embedder)
     context = replace(work.write_context(), vectors=vectors, read=read.items)
     if drafts:
-        record_successors(drafts.values(), work)
+        journal.record_successors(drafts.values(), work)
     outcomes = remember_each(list(drafts.values()), context)
     for (at, draft), outcome in zip(drafts.items(), outcomes, strict=True):
         known[at] = _as_successor(draft, outcome)
@@ -255,11 +242,11 @@ def _draft_new(
 
 def _may_have_erased(after: int, work: JobContext) -> bool:
     """Whether a memory may have been erased since a line: one was, or a line is not shown."""
-    if highest_seen(work.store) < HIGHEST_CLASSIFICATION:
+    if journal.highest_seen(work.store) < journal.HIGHEST_CLASSIFICATION:
         return True  # of one that was secret once, the visible lines do not tell
-    while lines := work.store.admin.events(after=after, limit=LINES_AT_ONCE):
+    while lines := work.store.admin.events(after=after, limit=journal.LINES_AT_ONCE):
         hidden = lines[-1].seq - after != len(lines)
-        if hidden or any(line.kind == ERASED for line in lines):
+        if hidden or any(line.kind == journal.ERASED for line in lines):
             return True
         after = lines[-1].seq
     return False

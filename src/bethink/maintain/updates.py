@@ -13,15 +13,8 @@ from itertools import takewhile
 from bethink.core import plural
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.updates import judge_stored
+from bethink.maintain import journal
 from bethink.maintain.job import Action, JobContext, Proposal, batches
-from bethink.maintain.journal import (
-    HIGHEST_CLASSIFICATION,
-    LINES_AT_ONCE,
-    highest_seen,
-    keep_place,
-    read_place,
-    record_links,
-)
 from bethink.model import Item, Link
 from bethink.ports import Event, Store, is_judged
 
@@ -50,10 +43,13 @@ class JudgeUpdates:
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose a few hundred memories at a time; each proposal keeps its place."""
-        sees_all = highest_seen(work.store) == HIGHEST_CLASSIFICATION and not work.filters.narrows
+        sees_all = (
+            journal.highest_seen(work.store) == journal.HIGHEST_CLASSIFICATION
+            and not work.filters.narrows
+        )
         if work.embedder is None or work.judge is None or not sees_all:
             return
-        begin = after = int(read_place(_NAME, work).get("through", 0))
+        begin = after = int(journal.read_place(_NAME, work).get("through", 0))
         waiting, end = self._read_journal(after, work)
         parts = list(batches(waiting, self.batch))
         for part in parts:
@@ -70,7 +66,7 @@ class JudgeUpdates:
                 actions=(action,),
             )
             after = through
-        if not parts and end - begin > LINES_AT_ONCE:
+        if not parts and end - begin > journal.LINES_AT_ONCE:
             yield Proposal("", "", place=end)
 
     def _read_journal(self, after: int, work: JobContext) -> tuple[list[Event], int]:
@@ -78,7 +74,7 @@ class JudgeUpdates:
         waiting: list[Event] = []
         end = after
         while end - after < _MAX_LINES and (
-            lines := work.store.admin.events(after=end, limit=LINES_AT_ONCE)
+            lines := work.store.admin.events(after=end, limit=journal.LINES_AT_ONCE)
         ):
             for line in lines:
                 if line.item is not None and not is_judged(line):
@@ -94,7 +90,7 @@ def _judge_stretch(stretch: _Stretch, work: JobContext) -> None:
 
     Nothing is done where another run was faster, or where the stretch before this one waits.
     """
-    if work.embedder is None or read_place(_NAME, work).get("through", 0) != stretch.after:
+    if work.embedder is None or journal.read_place(_NAME, work).get("through", 0) != stretch.after:
         return
     ids = list(dict.fromkeys(line.item for line in stretch.waiting if line.item))
     live = {
@@ -110,12 +106,12 @@ def _judge_stretch(stretch: _Stretch, work: JobContext) -> None:
     said = [_as_said(item, work.store) for item in items]
     links = judge_stored(said, vectors, work.write_context())
     if links := _of_unchanged(links, work) if links else []:
-        record_links(links, work)
+        journal.record_links(links, work)
         work.store.graph.add_links(links, now=work.now)
     whole = len(ready) == len(stretch.waiting)
     through = stretch.through if whole else ready[-1].seq if ready else stretch.after
     if through > stretch.after:
-        keep_place(_NAME, through, work)
+        journal.keep_place(_NAME, through, work)
 
 
 def _as_said(item: Item, store: Store) -> Item:

@@ -14,13 +14,7 @@ from pathlib import Path
 from bethink.core.arrays import Matrix, Vector, normalise, np
 from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
-from bethink.models.embed.contextual import (
-    ContextualTokens,
-    EncoderNetwork,
-    best_contextual_matches,
-    best_contextual_sentences,
-    join_contextual,
-)
+from bethink.models.embed import contextual
 from bethink.models.embed.tokenizers import (
     BertTokenizer,
     TextPieces,
@@ -53,13 +47,13 @@ class EncoderEmbedder:
     model = "bethink-encoder-2"
     dim = 384
     unrelated = 0.008
-    best_sentences = staticmethod(best_contextual_sentences)
-    best_matches = staticmethod(best_contextual_matches)
+    best_sentences = staticmethod(contextual.best_contextual_sentences)
+    best_matches = staticmethod(contextual.best_contextual_matches)
 
     def __init__(self, folder: Path = ENCODER_DATA) -> None:
         """Set the folder of the weights and the vocabulary; by default the package's own."""
         self._weights = folder / ENCODER_WEIGHTS
-        self._network = Lazy(lambda: EncoderNetwork.load(self._weights))
+        self._network = Lazy(lambda: contextual.EncoderNetwork.load(self._weights))
         own = folder == ENCODER_DATA
         self._tokenizer = shared_tokenizer if own else Lazy(lambda: load_tokenizer(folder))
         self._encode_query = lru_cache(_MAX_CACHED_QUERIES)(self._encode_text)
@@ -104,7 +98,7 @@ class EncoderEmbedder:
     def join(self, parts: Sequence[Embedding]) -> Embedding:
         """Return the embedding of a list of texts: the mean vector, and the tokens of all."""
         total: Vector = np.stack([part.vector for part in parts]).sum(axis=0, dtype=np.float32)
-        tokens = join_contextual([part.tokens for part in parts], self.dim)
+        tokens = contextual.join_contextual([part.tokens for part in parts], self.dim)
         return Embedding(normalise(total), tokens)
 
     def count_tokens(self, text: str) -> int:
@@ -132,10 +126,10 @@ class EncoderEmbedder:
         found = [(word, piece) for word, piece in states.pieces.locate(words) if piece in spoken]
         return [word for word, _ in found], vectors[[piece for _, piece in found]]
 
-    def _encode_text(self, text: str) -> ContextualTokens:
+    def _encode_text(self, text: str) -> contextual.ContextualTokens:
         return self._encode_pieces([self._tokenizer()(require_encodable(text))])[0]
 
-    def _encode_pieces(self, pieces: Sequence[TextPieces]) -> list[ContextualTokens]:
+    def _encode_pieces(self, pieces: Sequence[TextPieces]) -> list[contextual.ContextualTokens]:
         split = self._tokenizer()
         network = self._network()
         size = network.window - 2
@@ -154,7 +148,7 @@ class EncoderEmbedder:
             )
         )
         return [
-            ContextualTokens(piece, end, cut, list(islice(vectors, len(cut))), self.dim)
+            contextual.ContextualTokens(piece, end, cut, list(islice(vectors, len(cut))), self.dim)
             for piece, end, cut in zip(pieces, ends, cuts, strict=True)
         ]
 

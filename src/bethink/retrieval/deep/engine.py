@@ -30,19 +30,11 @@ from bethink.model import (
 )
 from bethink.ports import Budget, LanguageModel, Prompt, Unusable, Word, is_remote
 from bethink.prompts import Passage, cited_ids, fill_prompt, load_passages
-from bethink.retrieval import engine
+from bethink.retrieval import engine, query_analysis
 from bethink.retrieval.context import Context, JudgingStage, PerEach, Stage
 from bethink.retrieval.deep import DeepSettings
 from bethink.retrieval.deep.expansion import Expansion, expand_by_rules, expansion_retrievers
 from bethink.retrieval.profile import Profile
-from bethink.retrieval.query_analysis import (
-    answer_type_of,
-    content_terms,
-    expected_answer_types,
-    expects_several_answers,
-    is_multi_hop,
-    periods,
-)
 from bethink.retrieval.stages.adjust import speakers_of
 from bethink.retrieval.stages.late_interaction import shown_text
 
@@ -281,7 +273,7 @@ class _DeepRecall:
     def widen(self, wider: Profile, expansions: tuple[Expansion, ...], answer: Recall) -> Profile:
         """The wider profile with a retriever per expansion and the best first hits protected."""
         extra = expansion_retrievers(expansions, wider.channels, self.deep)
-        several = expects_several_answers(self.ctx.query.text)
+        several = query_analysis.expects_several_answers(self.ctx.query.text)
         count = self.deep.protect_several if several else self.deep.protect
         first = _gated_pool(answer)[:count]
         protected: tuple[Stage, ...] = (ProtectFirstHits(first),) if first else ()
@@ -376,9 +368,9 @@ def judge_by_rules(hits: Pool, ctx: Context, deep: DeepSettings) -> Verdict:
     if missing:
         return Verdict(False, f"no hit contains {', '.join(missing)}", missing, evidences)
     text = ctx.query.text
-    if expects_several_answers(text):
+    if query_analysis.expects_several_answers(text):
         return Verdict(False, "the question asks for several things", (), evidences)
-    if is_multi_hop(text):
+    if query_analysis.is_multi_hop(text):
         return Verdict(False, "the question needs more than one hop", (), evidences)
     return _judge_best_hit(examined, covered, ctx, deep)._replace(evidences=evidences)
 
@@ -392,10 +384,12 @@ def _judge_best_hit(
     share = _covered_share(covered[best.item.id], ctx)
     if share < deep.covered:
         return Verdict(False, f"the best hit covers {share:.0%} of the question")
-    kinds = expected_answer_types(ctx.query.text)
-    if kinds and answer_type_of(best.item.text, kinds) is None:
+    kinds = query_analysis.expected_answer_types(ctx.query.text)
+    if kinds and query_analysis.answer_type_of(best.item.text, kinds) is None:
         return Verdict(False, f"the best hit does not state {' or '.join(kinds)}")
-    if any(not period.start <= best.item.when < period.end for period in periods(ctx)):
+    if any(
+        not period.start <= best.item.when < period.end for period in query_analysis.periods(ctx)
+    ):
         return Verdict(False, "the best hit is from another time")
     return Verdict(True, "the best hit covers the whole question")
 
@@ -445,7 +439,7 @@ _terms_of = PerEach[Candidate, str, frozenset[str]](
 
 def _held_words(hits: Pool, ctx: Context) -> dict[str, set[Word]]:
     """Which of the question's content terms each hit holds; its speaker counts as held."""
-    words = [content_term.word for content_term in content_terms(ctx)]
+    words = [content_term.word for content_term in query_analysis.content_terms(ctx)]
     names, terms = speakers_of(hits), _terms_of(hits, ctx)
     return {
         cand.item.id: {
@@ -460,13 +454,13 @@ def _held_words(hits: Pool, ctx: Context) -> dict[str, set[Word]]:
 
 def _missing_words(held: Mapping[str, set[Word]], ctx: Context) -> tuple[str, ...]:
     known: set[Word] = set().union(*held.values())
-    missing = [term for term in content_terms(ctx) if term.word not in known]
+    missing = [term for term in query_analysis.content_terms(ctx) if term.word not in known]
     missing.sort(key=lambda term: (-term.weight, term.word.shown))
     return tuple(term.word.shown for term in missing[:_MAX_GAPS])
 
 
 def _covered_share(held: set[Word], ctx: Context) -> float:
-    terms = content_terms(ctx)
+    terms = query_analysis.content_terms(ctx)
     total = sum(term.weight for term in terms)
     return sum(term.weight for term in terms if term.word in held) / total if total else 0.0
 

@@ -12,23 +12,9 @@ from typing import TYPE_CHECKING, cast
 from bethink.core.arrays import NDArray
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText
-from bethink.store.postgres import words
+from bethink.store.postgres import translate, words
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.translate import (
-    WORD_TABLES,
-    Group,
-    Shape,
-    Source,
-    Statement,
-    at,
-    conflict_of,
-    find_word,
-    group_at,
-    on_conflict,
-    parse,
-    special_marks,
-    split_at_commas,
-)
+from bethink.store.postgres.translate import Group, Shape, Source, Statement
 from bethink.store.sql.dialect import PARTS
 
 if TYPE_CHECKING:
@@ -60,8 +46,8 @@ def parsed(sql: str) -> Parsed:
     text = sql
     for old, new in PARTS.items():
         text = text.replace(old, new)
-    tree = parse(text)
-    return Parsed(tree, special_marks(tree))
+    tree = translate.parse(text)
+    return Parsed(tree, translate.special_marks(tree))
 
 
 @lru_cache(maxsize=512)
@@ -107,12 +93,15 @@ class Insert(NamedTuple):
 def batch_insert(sql: str) -> Insert | None:
     """Return an insert of plain values that can be done for many rows at once."""
     tree = parsed(sql).tree
-    place = find_word(tree, "INTO") + 1
-    columns, given = group_at(tree, place + 1), group_at(tree, place + 3)
-    if not at(tree, 0).is_word("INSERT") or columns is None or given is None:
+    place = translate.find_word(tree, "INTO") + 1
+    columns, given = translate.group_at(tree, place + 1), translate.group_at(tree, place + 3)
+    if not translate.at(tree, 0).is_word("INSERT") or columns is None or given is None:
         return None
-    names = tuple(at(part, 0).text for part in split_at_commas(columns))
-    values = [at(part, 0) if len(part) == 1 else None for part in split_at_commas(given)]
+    names = tuple(translate.at(part, 0).text for part in translate.split_at_commas(columns))
+    values = [
+        translate.at(part, 0) if len(part) == 1 else None
+        for part in translate.split_at_commas(given)
+    ]
     found = dict(zip(names, values, strict=True))
     marks = [value.text for value in found.values() if value and value.kind == "mark"]
     constants = {
@@ -121,14 +110,16 @@ def batch_insert(sql: str) -> Insert | None:
         if value is not None and value.kind in {"number", "text"}
     }
     in_order = marks == [str(number) for number in range(1, len(marks) + 1)]
-    table, rest = at(tree, place).text, Group(tree[place + 4 :])
+    table, rest = translate.at(tree, place).text, Group(tree[place + 4 :])
     if not in_order or len(marks) + len(constants) < len(names) or table == "file_edit":
         return None
     conflict: str | None = None if rest else ""
-    if at(tree, 1).is_word("OR"):
-        conflict = on_conflict(table, names, replace=at(tree, 2).is_word("REPLACE"))
-    elif at(rest, 0).is_word("ON"):
-        conflict = conflict_of(table, rest)
+    if translate.at(tree, 1).is_word("OR"):
+        conflict = translate.on_conflict(
+            table, names, replace=translate.at(tree, 2).is_word("REPLACE")
+        )
+    elif translate.at(rest, 0).is_word("ON"):
+        conflict = translate.conflict_of(table, rest)
     return None if conflict is None else Insert(table, names, conflict, constants)
 
 
@@ -172,7 +163,7 @@ def word_table(sql: str) -> str:
     """Return the word index that a statement writes; "" for any other."""
     words_ = sql.split("(", 1)[0].split()
     is_insert = len(words_) == 3 and words_[:2] == ["INSERT", "INTO"]
-    return words_[2] if is_insert and words_[2] in WORD_TABLES else ""
+    return words_[2] if is_insert and words_[2] in translate.WORD_TABLES else ""
 
 
 def as_list(value: object) -> tuple[list[int | str], Shape]:

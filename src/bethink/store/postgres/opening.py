@@ -10,18 +10,8 @@ from psycopg import sql
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, SchemaTooNew, StoreBusy, StoreError, how_to_update
+from bethink.store.postgres import distribution
 from bethink.store.postgres.connections import ARRIVING, LEFT, PgConnections, space_id_of
-from bethink.store.postgres.distribution import (
-    distribute,
-    distribution_of,
-    hold_clients,
-    remove_local_rows,
-    require_bypass,
-    require_citus,
-    require_login,
-    require_nodes,
-    run_step,
-)
 from bethink.store.postgres.schema import SCHEMA, SPACE_SETTING, migrations, tables
 from bethink.store.postgres.server import (
     INIT_REMEDY,
@@ -108,16 +98,16 @@ def distribute_store(url: str, shards: int | None = None) -> StoreStatus:
     What is distributed already is left as it is.
     """
     with translate_errors(shown_store(url)), connect(url) as connection:
-        require_citus(connection, shown_store(url))
+        distribution.require_citus(connection, shown_store(url))
         require_supported(_require_tables(connection, shown_store(url)), shown_store(url))
-        require_bypass(connection)
-        require_login(connection)
-        require_nodes(connection)
+        distribution.require_bypass(connection)
+        distribution.require_login(connection)
+        distribution.require_nodes(connection)
         with connection.transaction():
             connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
             _migrate(connection, url)
-            distribute(connection, shards)
-        remove_local_rows(connection)
+            distribution.distribute(connection, shards)
+        distribution.remove_local_rows(connection)
     return store_status(url)
 
 
@@ -134,7 +124,7 @@ def store_status(url: str) -> StoreStatus:
             " WHERE n.nspname = %s AND c.relkind IN ('r', 'p')",
             (SCHEMA,),
         )
-        over = distribution_of(connection) if schema and serving else None
+        over = distribution.distribution_of(connection) if schema and serving else None
         countable = over is None or not over.unreachable
         spaces = len(_list_spaces(connection)) if schema and serving and countable else 0
     return StoreStatus(
@@ -220,11 +210,11 @@ def _migrate(connection: Connection, url: str) -> None:
     found = schema_version(connection)
     require_supported(found, shown_store(url))
     if 0 < found < migrations()[-1].version:
-        hold_clients(connection)
+        distribution.hold_clients(connection)
     for step in migrations():
         if step.version > found:
             if is_distributed(connection):
-                run_step(connection, step.sql)
+                distribution.run_step(connection, step.sql)
             else:
                 connection.execute(step.sql.encode())
             connection.execute(f"INSERT INTO {SCHEMA}.migration VALUES ({step.version:d})")

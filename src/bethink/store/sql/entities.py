@@ -20,17 +20,10 @@ from bethink.core.words import fold
 from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
+from bethink.store.sql import links
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY, is_below_ceiling
 from bethink.store.sql.connection import Database, as_table, generation, read_ahead, select
 from bethink.store.sql.history import END_OF_TIME, IS_MENTION, entities_created_after
-from bethink.store.sql.links import (
-    ADD_ALIAS,
-    ENTITY_COLUMNS,
-    normalise_alias,
-    read_entities,
-    to_entity,
-    update_mentions,
-)
 from bethink.store.sql.search import vector_index
 from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import compile_scope
@@ -49,7 +42,7 @@ _VECTORS_OF_MODEL = """
 """
 EXISTING_IDS = "SELECT e.id FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _UNEMBEDDED = f"""
-    SELECT {ENTITY_COLUMNS} FROM entity AS e
+    SELECT {links.ENTITY_COLUMNS} FROM entity AS e
     WHERE NOT EXISTS (SELECT 1 FROM entity_vector AS v WHERE v.entity = e.id AND v.model = ?)
     ORDER BY e.id LIMIT ?
 """
@@ -93,7 +86,7 @@ def near_entities(  # noqa: PLR0917 - the port's parameters
     later = entities_created_after(db, as_of_ms)
     known = (position for position in order.tolist() if ids[position] not in later)
     nearest = {ids[position]: float(cosines[position]) for position in islice(known, limit)}
-    found = read_entities(db, nearest, as_of_ms)
+    found = links.read_entities(db, nearest, as_of_ms)
     return [ScoredEntity(found[key], near) for key, near in nearest.items() if key in found]
 
 
@@ -112,7 +105,9 @@ def entities_with(
         return []
     # All that tie with the last one that fits, since mentions decide among them.
     minimum = sorted(matches.values(), reverse=True)[:limit][-1]
-    found = read_entities(db, [key for key, count in matches.items() if count >= minimum], as_of_ms)
+    found = links.read_entities(
+        db, [key for key, count in matches.items() if count >= minimum], as_of_ms
+    )
     ranked = sorted(found.values(), key=lambda one: (-matches[one.id], -one.mentions, one.id))
     return [ScoredEntity(entity, float(matches[entity.id])) for entity in ranked[:limit]]
 
@@ -144,7 +139,7 @@ def latest_mentions(
 
 def unembedded_entities(db: Database, model: str, limit: int) -> list[Entity]:
     """Return entities without a vector of this model."""
-    return [to_entity(row) for row in select(db, _UNEMBEDDED, (model, limit))]
+    return [links.to_entity(row) for row in select(db, _UNEMBEDDED, (model, limit))]
 
 
 def ids_without_vector(db: Database, ids: Sequence[str], model: str) -> list[str]:
@@ -360,13 +355,13 @@ def merge_entities(db: Database, kept: str, gone: str, now: int) -> None:
     moved = select(db, _ALIASES_OF, (gone,))
     names = [name for name, _ in moved]
     taken = {row[0] for row in select(db, _ALIASES_OF, (kept,))}
-    db.executemany(ADD_ALIAS, [(name, kept, level) for name, level in moved])
+    db.executemany(links.ADD_ALIAS, [(name, kept, level) for name, level in moved])
     merge_record = json.dumps(
         {"names": names, "shared": sorted(taken & set(names))}, ensure_ascii=False
     )
     db.execute(_DROP_ALIASES, (gone,))
     db.execute(_COPY_MENTIONS, (gone, kept))
-    update_mentions(db, _MENTIONS_OF, (gone,), "mentioned", ", context = 'same_as'")
+    links.update_mentions(db, _MENTIONS_OF, (gone,), "mentioned", ", context = 'same_as'")
     db.execute(_COPY_EDGES, (gone, kept))
     db.execute(_DROP_VECTOR, (gone,))
     db.execute(_ADD_SAME_AS, (gone, kept, merge_record, now))
@@ -426,7 +421,7 @@ def classify_names(db: Database, entity: str) -> set[str]:
         for source, record in select(db, _SELECT_MERGED, (entity,))
     ]
     rows = select(db, _NAMES_AND_LEVELS, (entity,))
-    own = {entity.partition(":")[2], *(normalise_alias(name) for _, name, _ in rows)}
+    own = {entity.partition(":")[2], *(links.normalise_alias(name) for _, name, _ in rows)}
     for alias, _, level in rows:
         # Seldom is the memory that had it first gone.
         if alias in own and not db.execute(_IS_TOLD_BELOW, (entity, level)).get:
@@ -469,7 +464,7 @@ def split_entities(db: Database, kept: str, gone: str) -> None:
     own = [(name, kept) for name in merge_record["names"] if name not in merge_record["shared"]]
     db.executemany(_DROP_ALIAS, own)
     db.execute(_DROP_COPIES, (gone, kept))
-    update_mentions(db, _MARKED_MENTIONS_OF, (gone,), "mentions", ", context = NULL")
+    links.update_mentions(db, _MARKED_MENTIONS_OF, (gone,), "mentions", ", context = NULL")
     db.execute(_DROP_SAME_AS, (gone, kept))
     for entity, shared in ((kept, merge_record["shared"]), (gone, merge_record["names"])):
         raise_levels(db, entity, set(shared))

@@ -21,6 +21,7 @@ from bethink.errors import Refused
 from bethink.model import Entity, Item
 from bethink.ports import Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
+from bethink.store.sql import history
 from bethink.store.sql.connection import (
     HIGHEST,
     Bindings,
@@ -29,14 +30,6 @@ from bethink.store.sql.connection import (
     as_table,
     read_ahead,
     select,
-)
-from bethink.store.sql.history import (
-    AS_OF_CTE,
-    IS_MENTION,
-    MENTION_LINK,
-    MENTIONED_AT_REVISION,
-    columns_as_of,
-    entities_created_after,
 )
 from bethink.store.sql.search.lexical import SearchContext, load_matches
 from bethink.store.sql.sql_functions import from_ms_or_none, to_json_ids, to_ms
@@ -118,7 +111,7 @@ _ENTITIES_BY_ID = (
 _KNOWN_TO_SOME = _ENTITIES_BY_ID.replace(
     "a.entity = e.id", "a.entity = e.id AND a.classification <= ?"
 )
-_ENTITIES_BY_ID_AS_OF = f"{AS_OF_CTE} {columns_as_of(_ENTITIES_BY_ID)}"
+_ENTITIES_BY_ID_AS_OF = f"{history.AS_OF_CTE} {history.columns_as_of(_ENTITIES_BY_ID)}"
 
 
 def read_entities(
@@ -157,7 +150,7 @@ def find_entities(
         return [[] for _ in texts]
     known = tuple(dict.fromkeys(entity for found in owners.values() for entity in found))
     found = read_entities(db, known, as_of_ms, max_classification)
-    for later in entities_created_after(db, as_of_ms) & found.keys():
+    for later in history.entities_created_after(db, as_of_ms) & found.keys():
         del found[later]
     # How often they are mentioned is also told by memories above the classification.
     counts = max_classification >= HIGHEST
@@ -271,9 +264,9 @@ def search_entities(entities: Sequence[str], depth: int, ctx: SearchContext) -> 
         f"""
         SELECT i.rid, json_group_array(l.dst ORDER BY l.dst) AS held
         FROM carray(?) AS w
-        CROSS JOIN link AS l ON l.dst = w.value AND {MENTION_LINK}
+        CROSS JOIN link AS l ON l.dst = w.value AND {history.MENTION_LINK}
         CROSS JOIN item AS i ON i.id = l.src
-        WHERE {MENTIONED_AT_REVISION} AND ({predicate.sql})
+        WHERE {history.MENTIONED_AT_REVISION} AND ({predicate.sql})
         GROUP BY i.rid, i.id ORDER BY count(*) DESC, i.id LIMIT ?""",
         (as_table(requested), *predicate.values, depth),
     )
@@ -431,14 +424,14 @@ _IS_LAYERED = (
 )
 _COUNT_LAYERS = f"""
     SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM carray(?) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND {IS_MENTION}
+    CROSS JOIN link AS l ON l.dst = w.value AND {history.IS_MENTION}
     CROSS JOIN item AS i ON i.id = l.src AND {_IS_LAYERED} AND i.classification <= ?
     GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
 """
 # Where these are few, their links are fewer than those of the entities.
 _COUNT_LAYERS_OF_FEW = f"""
     SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM item AS i
-    CROSS JOIN link AS l ON l.src = i.id AND {IS_MENTION}
+    CROSS JOIN link AS l ON l.src = i.id AND {history.IS_MENTION}
     WHERE {_IS_LAYERED} AND l.dst IN (SELECT value FROM json_each(?)) AND i.classification <= ?
     GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
 """

@@ -17,25 +17,11 @@ from bethink.ingest.admission import TRUST_CEILING, fingerprint_of
 from bethink.ingest.content_checks import content_flags
 from bethink.ingest.redaction import redact, redact_json
 from bethink.model import Draft
-from bethink.store.sql import erase, history
+from bethink.store.sql import erase, export, history
 from bethink.store.sql.activity import insert_edit
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
 from bethink.store.sql.connection import HIGHEST, Database, Row
 from bethink.store.sql.entities import update_entities
-from bethink.store.sql.export import (
-    DAMAGED,
-    END,
-    EVENT,
-    EXPORT_FORMAT,
-    EXPORT_TYPES,
-    ITEM,
-    ITEM_STATE,
-    SKETCH,
-    TABLES_AFTER_ITEMS,
-    TABLES_BEFORE_ITEMS,
-    Layout,
-    column_of,
-)
 from bethink.store.sql.links import ADD_ALIAS, RENAME
 from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import CONTENT, ENTITIES_INDEX, NewRow, content_hash
@@ -92,10 +78,13 @@ def _names_in(record: Mapping[str, object]) -> list[str]:
     return [name for name in names if isinstance(record.get(name), str)]
 
 
-_LAYOUTS: dict[str, Layout] = {
-    "item": {**ITEM, **ITEM_STATE, **SKETCH},
-    **{kind: layout for kind, (_, layout) in (TABLES_BEFORE_ITEMS | TABLES_AFTER_ITEMS).items()},
-    "event": EVENT,
+_LAYOUTS: dict[str, export.Layout] = {
+    "item": {**export.ITEM, **export.ITEM_STATE, **export.SKETCH},
+    **{
+        kind: layout
+        for kind, (_, layout) in (export.TABLES_BEFORE_ITEMS | export.TABLES_AFTER_ITEMS).items()
+    },
+    "event": export.EVENT,
 }
 _HASH_INDEX = list(_LAYOUTS["item"]).index("content_hash")
 _TABLE_NAMES = {"key": "idempotency", "counter": "meta"}
@@ -157,7 +146,7 @@ def _refuse(number: int, what: str, remedy: str = "") -> NoReturn:
 
 def _insert_statement(kind: str) -> str:
     layout = _LAYOUTS[kind]
-    columns = ", ".join(map(column_of, layout))
+    columns = ", ".join(map(export.column_of, layout))
     marks = ", ".join("?" * len(layout))
     return f"INSERT OR IGNORE INTO {_TABLE_NAMES.get(kind, kind)} ({columns}) VALUES ({marks})"
 
@@ -184,7 +173,7 @@ def _parse_record(number: int, kind: str, record: Mapping[str, object]) -> Row:
             values.append(None)
     unknown = record.keys() - layout.keys() - {"type"}
     if unknown:
-        _refuse(number, f"{kind}.{min(unknown)} is not a field of version {EXPORT_FORMAT}")
+        _refuse(number, f"{kind}.{min(unknown)} is not a field of version {export.EXPORT_FORMAT}")
     return tuple(values)
 
 
@@ -202,7 +191,7 @@ def _until_end(
             _refuse(number, "the export has ended before this line")
         told = record if isinstance(record, Mapping) else {}
         is_promised |= number == 1 and told.get("end") is True
-        is_over = number > 1 and told.get("type") == END
+        is_over = number > 1 and told.get("type") == export.END
         if not is_over:
             yield number, record
         elif told.get("records") != number - 2:
@@ -251,7 +240,7 @@ class _Loader:
         if number == 1:
             _require_header(number, record)
             return
-        if kind == DAMAGED:
+        if kind == export.DAMAGED:
             # Of a journal only the lines before a damaged one are taken over.
             self._is_broken |= record.get("of") == "event"
             return
@@ -474,12 +463,12 @@ class _Loader:
 
 
 def _require_header(number: int, record: Mapping[str, object]) -> None:
-    if record.get("type") not in EXPORT_TYPES:
+    if record.get("type") not in export.EXPORT_TYPES:
         _refuse(number, 'an export begins with {"type": "bethink", ...}')
     version = record.get("version")
-    if version != EXPORT_FORMAT:
+    if version != export.EXPORT_FORMAT:
         _refuse(
             number,
-            f"this version reads exports of version {EXPORT_FORMAT}, not {version!r}",
+            f"this version reads exports of version {export.EXPORT_FORMAT}, not {version!r}",
             remedy=how_to_update(),
         )

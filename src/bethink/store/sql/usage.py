@@ -20,16 +20,8 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Entity
 from bethink.ports import EntityListing, PriorUse, Usage, UsageDecay
 from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, momentum
+from bethink.store.sql import history
 from bethink.store.sql.connection import Database, as_table, read_ahead, select
-from bethink.store.sql.history import (
-    AS_OF_CTE,
-    IS_MENTION,
-    LAST_REVISIONS,
-    LAST_SEEN,
-    MENTION_LINK,
-    MENTIONED_AT_REVISION,
-    is_past,
-)
 from bethink.store.sql.links import count_layers, normalise_alias, read_entities
 from bethink.store.sql.sql_functions import (
     DAY_MS,
@@ -44,7 +36,7 @@ from bethink.store.sql.sql_functions import (
     to_ms,
 )
 
-_WITH_USE = f"{LAST_REVISIONS} LEFT JOIN usage AS u ON u.id = i.id"
+_WITH_USE = f"{history.LAST_REVISIONS} LEFT JOIN usage AS u ON u.id = i.id"
 _SELECT_DECAY = f"SELECT i.id, {DECAY}, u.regained {_WITH_USE}"
 _SELECT_DECAY_SINCE = f"""
     SELECT i.id, coalesce(u.decay, 1.0), coalesce(u.decay_at, i.stored_at), u.regained {_WITH_USE}
@@ -144,17 +136,17 @@ _SELECT_USAGE = f"""
 """
 # All mentions count, also of memories that have ended; the importance is the mean of live
 # ones. Of very many only the newest are read.
-_MENTION_LINK = f"l.dst = w.value AND {IS_MENTION} AND l.created_at <= m.at"
+_MENTION_LINK = f"l.dst = w.value AND {history.IS_MENTION} AND l.created_at <= m.at"
 # The same for a past moment, from the mentions of the revisions of then.
 _SELECT_ACTIVITY_AS_OF = f"""
-    {AS_OF_CTE} SELECT e.id, e.created_at, l.created_at, i.importance,
+    {history.AS_OF_CTE} SELECT e.id, e.created_at, l.created_at, i.importance,
         i.live_to IS NULL OR i.live_to > m.at
     FROM m CROSS JOIN carray(?) AS w
     CROSS JOIN entity AS e ON e.id = w.value AND e.created_at <= m.at
-    CROSS JOIN link AS l ON l.dst = e.id AND {MENTION_LINK}
+    CROSS JOIN link AS l ON l.dst = e.id AND {history.MENTION_LINK}
     CROSS JOIN item AS i ON i.id = l.src AND i.rev = (
         SELECT max(r.rev) FROM item AS r WHERE r.id = l.src AND r.live_from <= m.at)
-    WHERE {MENTIONED_AT_REVISION} ORDER BY e.id, l.created_at DESC
+    WHERE {history.MENTIONED_AT_REVISION} ORDER BY e.id, l.created_at DESC
 """
 # Of very many mentions no more are counted here.
 MAX_COUNTED = 200
@@ -211,7 +203,7 @@ def read_activity(db: Database, entities: Sequence[str], now: datetime) -> dict[
     if not entities:
         return {}
     at, requested = to_ms(now), as_table(tuple(dict.fromkeys(entities)))
-    if is_past(db, at):
+    if history.is_past(db, at):
         rows = select(db, _SELECT_ACTIVITY_AS_OF, (at, requested))
         return {
             entity: _activity_as_of([_PastMention(*row) for row in seen], at)
@@ -256,13 +248,15 @@ _LAST_SEEN_BY_ID = """
     SELECT e.id, e.last_seen_at FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
     WHERE e.created_at <= ?
 """
-_LAST_SEEN_AS_OF = f"{AS_OF_CTE} {_LAST_SEEN_BY_ID.replace('e.last_seen_at', LAST_SEEN)}"
+_LAST_SEEN_AS_OF = (
+    f"{history.AS_OF_CTE} {_LAST_SEEN_BY_ID.replace('e.last_seen_at', history.LAST_SEEN)}"
+)
 # How many live memories above a classification mention each entity: seldom many. ABOVE is a
 # number that the index of classifications, which has those above 1, can be used for.
 _HIDDEN_CTE = f"""
     WITH hidden (entity, times) AS MATERIALIZED (
         SELECT l.dst, count(*) FROM item AS i
-        CROSS JOIN link AS l ON l.src = i.id AND {IS_MENTION}
+        CROSS JOIN link AS l ON l.src = i.id AND {history.IS_MENTION}
         WHERE i.live_to IS NULL AND i.classification > ABOVE AND i.classification > ? GROUP BY l.dst
     )
 """
@@ -292,7 +286,7 @@ def read_momenta(db: Database, ids: Sequence[str], now: datetime) -> dict[str, f
     read_ahead(db, (_LAST_SEEN_BY_ID, (requested, at)))
     rows = (
         select(db, _LAST_SEEN_AS_OF, (at, requested, at))
-        if is_past(db, at)
+        if history.is_past(db, at)
         else select(db, _LAST_SEEN_BY_ID, (requested, at))
     )
     return _compute_momenta(db, dict(rows), now)

@@ -24,13 +24,7 @@ from bethink.store.sql.connection import (
 )
 from bethink.store.sql.damage import LenientCursor, missing_counters, name_damage
 from bethink.store.sql.journal_key import JournalKey, Secret, journal_keys
-from bethink.store.sqlite.checkpoint import (
-    SELECT_PENDING,
-    bound_log,
-    can_sweep,
-    clear_pages,
-    empty_log,
-)
+from bethink.store.sqlite import checkpoint
 from bethink.store.sqlite.errors import translate_errors
 from bethink.store.sqlite.files import KeyFile, backups, has_content, key_path, wal_path
 from bethink.store.sqlite.lock import TIMEOUT_S, FileLock, ThreadLock, WriteLock, hold_lock
@@ -305,7 +299,7 @@ class SqliteConnections:
             if not db.get_autocommit():
                 raise open_transaction_error()
             if self.path is not None:
-                bound_log(db, self.path)
+                checkpoint.bound_log(db, self.path)
             db.execute("BEGIN IMMEDIATE")
             try:
                 before = db.total_changes()
@@ -379,7 +373,7 @@ class SqliteConnections:
         """Rebuild a file whose pages cannot be cleared one by one; say what remains if it fails."""
         db = self.for_thread()
         with hold_lock(self.lock, self.name, timeout_s):
-            if can_sweep(db) or select(db, SELECT_PENDING) != [("file",)]:
+            if checkpoint.can_sweep(db) or select(db, checkpoint.SELECT_PENDING) != [("file",)]:
                 return ()
             try:
                 # In a file, not in memory, where a large space may not fit.
@@ -397,10 +391,10 @@ class SqliteConnections:
         for _ in range(attempts):
             # Released in between, so that others can write while a reader blocks it.
             with hold_lock(self.lock, self.name, timeout_s):
-                if not empty_log(db, wait_ms=_ATTEMPT_TIMEOUT_MS):
+                if not checkpoint.empty_log(db, wait_ms=_ATTEMPT_TIMEOUT_MS):
                     continue
-                if can_sweep(db):
-                    clear_pages(path)
+                if checkpoint.can_sweep(db):
+                    checkpoint.clear_pages(path)
                     db.execute("PRAGMA shrink_memory")
                 # It also makes all connections read their pages anew: none writes one back.
                 db.execute(_CLEAR_PENDING)

@@ -11,6 +11,7 @@ import apsw
 
 from bethink.core.atomic_write import fsync_folder
 from bethink.errors import NotFound, StoreDamaged, StoreError
+from bethink.store.sqlite import schema
 from bethink.store.sqlite.connection import (
     APPLICATION_ID,
     WAL_ERRORS,
@@ -26,17 +27,9 @@ from bethink.store.sqlite.files import (
     wal_path,
 )
 from bethink.store.sqlite.lock import TIMEOUT_S, hold_lock
-from bethink.store.sqlite.schema import (
-    SCHEMA_VERSION,
-    Migration,
-    migrate,
-    migrations,
-    require_supported_schema,
-    schema_version,
-)
 
 # What a new space consists of, by its migrations.
-_EMPTY_SPACES: dict[tuple[Migration, ...], bytes] = {}
+_EMPTY_SPACES: dict[tuple[schema.Migration, ...], bytes] = {}
 
 # SQLite before these releases can lose commits when a write and a checkpoint meet in
 # WAL mode; 3.52.0 was withdrawn.
@@ -132,23 +125,23 @@ def _prepare_space(connections: SqliteConnections) -> None:
                 _create_space(path)
     _require_own_file(path)
     found = _read_schema_version(connections, path)
-    require_supported_schema(found, connections.name)
-    if connections.is_read_only and found == SCHEMA_VERSION:
+    schema.require_supported_schema(found, connections.name)
+    if connections.is_read_only and found == schema.SCHEMA_VERSION:
         return
     db = connections.for_thread()
-    if found < SCHEMA_VERSION or db.execute("PRAGMA journal_mode").get != "wal":
+    if found < schema.SCHEMA_VERSION or db.execute("PRAGMA journal_mode").get != "wal":
         with hold_lock(connections.lock, connections.name):
-            require_supported_schema(schema_version(db), connections.name)
+            schema.require_supported_schema(schema.schema_version(db), connections.name)
             db.execute("PRAGMA journal_mode = WAL")
-            migrate(db, path, migrations())
+            schema.migrate(db, path, schema.migrations())
 
 
 def _create_schema(db: apsw.Connection) -> None:
     """Make the pages of an empty space once in a process; copy them into each: far faster."""
-    steps = migrations()
+    steps = schema.migrations()
     with closing(apsw.Connection(":memory:")) as source:
         if (empty := _EMPTY_SPACES.get(steps)) is None:
-            migrate(source, None, steps)
+            schema.migrate(source, None, steps)
             _EMPTY_SPACES[steps] = source.serialize("main")
         else:
             source.deserialize("main", empty)
@@ -164,7 +157,7 @@ def _read_schema_version(connections: SqliteConnections, path: Path) -> int:
     """
     try:
         with translate_errors(connections.name):
-            return schema_version(connections.for_thread())
+            return schema.schema_version(connections.for_thread())
     except StoreError as error:
         why = _unwritable_reason(path.parent)
         if not why and isinstance(error.__cause__, WRITE_ERRORS):
@@ -172,8 +165,8 @@ def _read_schema_version(connections: SqliteConnections, path: Path) -> int:
         if not why or not isinstance(error.__cause__, WAL_ERRORS) or has_content(wal_path(path)):
             raise
         connections.set_read_only(why)
-    found = schema_version(connections.for_thread())
-    if found < SCHEMA_VERSION:
+    found = schema.schema_version(connections.for_thread())
+    if found < schema.SCHEMA_VERSION:
         raise StoreError(
             f"{path} needs a migration, but cannot be written",
             remedy="free some space, or make it writable",

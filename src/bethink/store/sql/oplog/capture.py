@@ -19,22 +19,8 @@ from bethink.core.words import fold as fold_case
 from bethink.store.sql import history
 from bethink.store.sql.connection import HIGHEST, Database, select
 from bethink.store.sql.links import normalise_alias, read_entities
-from bethink.store.sql.oplog.fold import (
-    DEFAULTS,
-    EDGE,
-    MERGED,
-    OWN_FIELDS,
-    Folded,
-    FoldedRow,
-    LinkKey,
-    Op,
-    Vector,
-    fold,
-    level_of,
-    resolve_edges,
-    resolve_merges,
-    sum_uses,
-)
+from bethink.store.sql.oplog import fold as folding
+from bethink.store.sql.oplog.fold import Folded, FoldedRow, LinkKey, Op
 from bethink.store.sql.sql_functions import to_json_ids
 
 # What follows from a text: who changes the text changes all of it.
@@ -46,7 +32,7 @@ TEXT_FIELDS = frozenset({
 _SELECT_ROWS = f"""
     SELECT i.id, i.live_from, i.live_to, i.ended_by, i.status, i.rid,
         (SELECT json_group_array(band ORDER BY band) FROM sketch WHERE rid = i.rid),
-        {", ".join(f"i.{name}" for name in OWN_FIELDS)}
+        {", ".join(f"i.{name}" for name in folding.OWN_FIELDS)}
     FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.id = wanted.value ORDER BY i.id, i.rev
 """
 _OF = "FROM json_each(?) AS wanted CROSS JOIN {} AS o ON o.id = wanted.value"
@@ -90,7 +76,7 @@ def read_states(db: Database, ids: Sequence[str]) -> dict[str, State]:
     for item, begin, end, ended_by, status, rid, sketch, *values in select(
         db, _SELECT_ROWS, wanted
     ):
-        fields = dict(zip(OWN_FIELDS, values, strict=True))
+        fields = dict(zip(folding.OWN_FIELDS, values, strict=True))
         fields["sketch"] = [] if sketch == "[]" else json.loads(sketch)
         found[item].rows.append(FoldedRow(fields, begin, end, ended_by, status))
         found[item].rids.append(rid)
@@ -112,9 +98,9 @@ def read_states(db: Database, ids: Sequence[str]) -> dict[str, State]:
 def add_link(links: dict[LinkKey, list[Any]], row: Sequence[Any]) -> None:
     """Add a link as it would be without merges of entities, which are operations of their own."""
     key, values = list(row[:6]), list(row[6:])
-    if values[3].startswith(f"{MERGED}:") or key[2] == MERGED:
+    if values[3].startswith(f"{folding.MERGED}:") or key[2] == folding.MERGED:
         return  # a merge made it
-    if key[2] == "mentioned" and values[2] == MERGED:
+    if key[2] == "mentioned" and values[2] == folding.MERGED:
         key[2], values[2] = "mentions", None
     links[tuple(key)] = values
 
@@ -265,15 +251,15 @@ def empty_edges(db: Database, gone: Collection[str]) -> None:
 def _to_ops(db: Database, rows: Sequence[Sequence[Any]], said: Said) -> dict[str, list[Op]]:
     found: dict[str, list[Op]] = {}
     levels: dict[str, set[int]] = {}
-    told: dict[tuple[str, int], dict[int, Vector]] = {}
+    told: dict[tuple[str, int], dict[int, folding.Vector]] = {}
     for series, *_, item, _, _ in rows:
-        levels.setdefault(item, set()).add(level_of(series))
+        levels.setdefault(item, set()).add(folding.level_of(series))
     for series, number, mark, clock, at, kind, item, seen, data in rows:
         if (series, seen) not in told:
             told[series, seen] = read_seen(db, series, seen, 1)
         vector = told[series, seen].get(seen, {})
         # What was seen above it, the higher series tell: with the number it had reached then.
-        for level in (one for one in levels[item] if one > level_of(series)):
+        for level in (one for one in levels[item] if one > folding.level_of(series)):
             higher = (f"{series[:-1]}{level}", ALL)
             if higher not in told:
                 told[higher] = read_seen(db, *higher)
@@ -287,7 +273,7 @@ def _to_ops(db: Database, rows: Sequence[Sequence[Any]], said: Said) -> dict[str
     return found
 
 
-def read_seen(db: Database, series: str, upto: int, limit: int = ALL) -> dict[int, Vector]:
+def read_seen(db: Database, series: str, upto: int, limit: int = ALL) -> dict[int, folding.Vector]:
     """Return what a device says it had seen of others, the last first, by number."""
     rows = select(db, _SEEN, (series, upto, limit))
     return {number: json.loads(decode(data)) for number, data in rows}
@@ -347,7 +333,7 @@ def _capture_erased(db: Database, writer: LogWriter, since: int) -> None:
     erased = {item: (at, detail) for item, at, detail in reversed(rows)}
     for item, (at, detail) in erased.items():
         told = detail.removeprefix("classification ")
-        levels = {level_of(series) for (series,) in select(db, _LEVELS, (item,))}
+        levels = {folding.level_of(series) for (series,) in select(db, _LEVELS, (item,))}
         db.execute(_DROP_STUBS, (item,))
         if not select(db, "SELECT 1 FROM op WHERE item = ? AND kind = 'erase'", (item,)):
             for level in sorted(levels | {int(told) if told.isdecimal() else 1}):
@@ -368,7 +354,7 @@ def _capture_items(
     for item, state in states.items():
         if not state.rows:
             continue
-        folded = fold(ops.get(item, ()), lost)
+        folded = folding.fold(ops.get(item, ()), lost)
         drafts, is_rewritten = _changes(item, state, folded)
         _hide_parents(drafts, levels)
         drafts += _state_changes(item, state, folded, device, is_first=is_first, levels=levels)
@@ -464,7 +450,7 @@ def _revision(item: str, row: FoldedRow, before: FoldedRow | None) -> list[Draft
         said = {
             name: value
             for name, value in row.fields.items()
-            if name not in DEFAULTS or value != DEFAULTS[name]
+            if name not in folding.DEFAULTS or value != folding.DEFAULTS[name]
         }
         return [Draft(item, "rev", row.live_from, level, {"set": said})]
     changed = {name for name, value in row.fields.items() if value != before.fields[name]}
@@ -525,7 +511,7 @@ def _use(draft: Draft, state: State, folded: Folded, device: str, *, is_first: b
         return []
     if is_first:
         return [draft._replace(data=state.use | {"base": True})] if not folded.uses else []
-    others = sum_uses(use for name, use in folded.uses.items() if name != device)
+    others = folding.sum_uses(use for name, use in folded.uses.items() if name != device)
     days = {
         day: count - others["days"].get(day, 0)
         for day, count in state.use["days"].items()
@@ -560,7 +546,7 @@ def _name_entities(db: Database, drafts: Iterable[Draft], states: Mapping[str, S
 def _capture_merges(db: Database, writer: LogWriter, now: int, waiting: Collection[str]) -> None:
     """Log merges and splits of entities, under the name of the one that is gone."""
     by_entity = read_merges(db)
-    logged = resolve_merges(op for ops in by_entity.values() for op in ops)
+    logged = folding.resolve_merges(op for ops in by_entity.values() for op in ops)
     effective = {(gone, kept): at for gone, kept, at in select(db, SELECT_MERGES)}
     changes = [("merge", *ends, at) for ends, at in effective.items() if ends not in logged]
     here = to_json_ids(sorted({end for ends in logged for end in ends}))
@@ -580,7 +566,7 @@ def _capture_edges(db: Database, writer: LogWriter, now: int, waiting: Collectio
     """Log the relations between entities that no memory states, and those that are gone."""
     ops = read_edge_ops(db)
     here = {_edge_mark(key): (key, values) for key, values in read_edges(db).items()}
-    logged = resolve_edges(ops)
+    logged = folding.resolve_edges(ops)
     clocks = {item: max(op.clock for op in found) for item, found in ops.items()}
     ends = to_json_ids(sorted(entities_of(key for key, _ in logged.values())))
     known = {row[0] for row in select(db, EXISTING, (ends,))} if logged else set()
@@ -590,7 +576,7 @@ def _capture_edges(db: Database, writer: LogWriter, now: int, waiting: Collectio
         if item not in here and item not in waiting and known.issuperset(entities_of([key]))
     }
     for item, series, clock in select(db, _STUBS_OF_EDGES):
-        gone.setdefault(item, set()).add(level_of(series))
+        gone.setdefault(item, set()).add(folding.level_of(series))
         clocks[item] = max(clock, clocks.get(item, 0))
         db.execute(_DROP_STUBS, (item,))
     drafts = [Draft(one, "edge", now, level, {}) for one in gone for level in sorted(gone[one])]
@@ -604,7 +590,7 @@ def _capture_edges(db: Database, writer: LogWriter, now: int, waiting: Collectio
 
 
 def _edge_mark(key: LinkKey) -> str:
-    return EDGE + hashlib.blake2b(dumps(key).encode(), digest_size=16).hexdigest()
+    return folding.EDGE + hashlib.blake2b(dumps(key).encode(), digest_size=16).hexdigest()
 
 
 class LogWriter:
@@ -636,14 +622,17 @@ class LogWriter:
         """
         series = f"{self._device}.{level}"
         upto = {**self._vector, **self._last}
-        seen = {name: upto[name] for name in upto if level_of(name) <= level and name != series}
+        seen = {
+            name: upto[name] for name in upto if folding.level_of(name) <= level and name != series
+        }
         known = read_seen(self._db, series, ALL, 1)
         number = next(iter(known), 0)
         told, others = (
             {
                 name: one[name]
                 for name in one
-                if name.partition(".")[0] != self._device and (is_due or level_of(name) == level)
+                if name.partition(".")[0] != self._device
+                and (is_due or folding.level_of(name) == level)
             }
             for one in (known.get(number, {}), seen)
         )

@@ -25,41 +25,8 @@ from bethink.store.sql.erase import HELD, erase_items, remove_derived
 from bethink.store.sql.history import erased_of, journal_head
 from bethink.store.sql.links import ADD_ALIAS, normalise_alias
 from bethink.store.sql.oplog import capture as log
-from bethink.store.sql.oplog.capture import (
-    ADD_OP,
-    EXISTING,
-    SELECT_MERGES,
-    SET_UPTO,
-    Draft,
-    LogWriter,
-    Said,
-    State,
-    add_link,
-    dumps,
-    entities_of,
-    erased_parents,
-    read_edge_ops,
-    read_edges,
-    read_merges,
-    read_ops,
-    read_states,
-    read_sync,
-    write_sync,
-)
-from bethink.store.sql.oplog.fold import (
-    EDGE,
-    MERGED,
-    WITHDRAWN,
-    Folded,
-    FoldedRow,
-    LinkKey,
-    fold,
-    level_of,
-    parse_op,
-    resolve_edges,
-    resolve_merges,
-    sum_uses,
-)
+from bethink.store.sql.oplog import fold as folding
+from bethink.store.sql.oplog.fold import Folded, FoldedRow, LinkKey
 from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import CONTENT, NewRow, content_hash
 from bethink.store.sql.search import word_index
@@ -103,11 +70,11 @@ _BATCH = 500
 class Applying:
     """The memories of one transaction that are made what the log says."""
 
-    def __init__(self, db: Database, said: Said) -> None:
+    def __init__(self, db: Database, said: log.Said) -> None:
         """Begin; ``said`` are operations of the log that are at hand."""
         self._db, self._said = db, said
         self._rid = next_rid(db)
-        self._merges = select(db, SELECT_MERGES)
+        self._merges = select(db, log.SELECT_MERGES)
         self._new: list[tuple[NewRow, list[int]]] = []
         self._entities: set[str] = set()  # whose counts and times are made anew
         # Or go on: mentions, first and last time.
@@ -120,7 +87,7 @@ class Applying:
 
     def apply(self, ids: Sequence[str], *, actor: str, now: int) -> None:
         """Apply what the log says of these memories, and of merges of entities."""
-        found = [item for item in ids if item and item[0] not in ("=", EDGE, HELD)]
+        found = [item for item in ids if item and item[0] not in ("=", folding.EDGE, HELD)]
         for start in range(0, len(found), _BATCH):
             self._apply_batch(found[start : start + _BATCH])
         self._count_on()
@@ -128,12 +95,12 @@ class Applying:
             erase_items(self._db, self.erased, actor=actor, now=now)
             # A tombstone also of what never was here: it does not come.
             self._db.executemany(_BURY, [(item, now, actor) for item in self.erased])
-        if self._entities or any(item[:1] in ("=", EDGE) for item in ids):
+        if self._entities or any(item[:1] in ("=", folding.EDGE) for item in ids):
             waiting = [*self._relate_again(), *self._merge_again(now)]
-            known = read_sync(self._db)
+            known = log.read_sync(self._db)
             if known.get("waiting", []) != waiting:
-                write_sync(self._db, known | {"waiting": waiting})
-        into = {gone: kept for gone, kept, _ in select(self._db, SELECT_MERGES)}
+                log.write_sync(self._db, known | {"waiting": waiting})
+        into = {gone: kept for gone, kept, _ in select(self._db, log.SELECT_MERGES)}
         for entity in [*self._entities]:  # what is merged counts where it was merged into
             while (entity := into.get(entity, "")) and entity not in self._entities:
                 self._entities.add(entity)
@@ -151,14 +118,14 @@ class Applying:
             bump_entities_version(self._db)
 
     def _apply_batch(self, ids: Sequence[str]) -> None:
-        states, ops = read_states(self._db, ids), read_ops(self._db, ids, self._said)
-        lost = erased_parents(self._db, ops)
+        states, ops = log.read_states(self._db, ids), log.read_ops(self._db, ids, self._said)
+        lost = log.erased_parents(self._db, ops)
         gone = history.erased_of(self._db, ids)
         folded: dict[str, Folded] = {}
         for item in ids:
             if item in gone:
                 continue
-            made = fold(ops.get(item, ()), lost)
+            made = folding.fold(ops.get(item, ()), lost)
             if made.erased:
                 self.erased.append(item)
             elif made.rows:
@@ -180,7 +147,7 @@ class Applying:
             self._db.executemany(sql, found)
             found.clear()
 
-    def _write_rows(self, item: str, rows: Sequence[FoldedRow], state: State) -> None:
+    def _write_rows(self, item: str, rows: Sequence[FoldedRow], state: log.State) -> None:
         """Change as few rows as possible; those from the first that differs are made anew."""
         same = 0
         for one, other in zip(rows, state.rows, strict=False):
@@ -216,7 +183,7 @@ class Applying:
         remove_derived(self._db, rids, Counter())
         self._db.executemany("DELETE FROM item WHERE rid = ?", [(rid,) for rid in rids])
 
-    def _write_rest(self, item: str, made: Folded, state: State, erased_ends: set[str]) -> None:
+    def _write_rest(self, item: str, made: Folded, state: log.State, erased_ends: set[str]) -> None:
         rows = self._rows
         if list(made.statuses) != state.statuses:
             rows[_DROP_STATUSES].append((item,))
@@ -228,15 +195,15 @@ class Applying:
         rows[_DROP_LINK] += gone
         rows[_ADD_LINK] += [(*key, *values) for key, values in new.items()]
         counted = {key for key in new if not state.rows and self._speak(item, key, made.rows)}
-        self._entities |= entities_of({*new, *gone} - counted)
+        self._entities |= log.entities_of({*new, *gone} - counted)
         rows[_ADD_KEY] += [
             (key, item, *one) for key, one in made.keys.items() if key not in state.keys
         ]
         if made.uses:
-            self._write_use(item, sum_uses(made.uses.values()), state)
+            self._write_use(item, folding.sum_uses(made.uses.values()), state)
         rows[_DROP_CONFLICT].append((item,))
         if made.conflicts:
-            rows[_SET_CONFLICT].append((item, dumps([list(one) for one in made.conflicts])))
+            rows[_SET_CONFLICT].append((item, log.dumps([list(one) for one in made.conflicts])))
 
     def _speak(self, item: str, link: LinkKey, rows: Sequence[FoldedRow]) -> bool:
         """Note a mention by a new memory; return whether it is one."""
@@ -255,7 +222,7 @@ class Applying:
 
     def _add_entities(self, links: dict[tuple[str, ...], list[Any]], made: Folded) -> None:
         level = int(made.rows[-1].fields["classification"])
-        for entity in sorted(entities_of(links)):
+        for entity in sorted(log.entities_of(links)):
             kind, name, aliases = made.entities.get(entity, (entity.partition(":")[0], "", ()))
             at, plain = made.rows[0].live_from, entity.partition(":")[2]
             name = name or plain
@@ -267,14 +234,14 @@ class Applying:
             known = {normalise_alias(one) for one in (name, *aliases)} - {""}
             self._rows[ADD_ALIAS] += [(one, entity, level) for one in sorted(known)]
 
-    def _write_use(self, item: str, use: Json, state: State) -> None:
+    def _write_use(self, item: str, use: Json, state: log.State) -> None:
         if use["recalls"] != state.use.get("recalls", 0):
             last = use["stamps"][-1] if use["stamps"] else None
             self._db.execute(SET_USE, (item, use["recalls"], last, json.dumps(use["stamps"])))
             days = [(item, int(day), count) for day, count in use["days"].items()]
             self._db.executemany(_SET_DAY, days)
 
-    def _split_merged(self, folded: dict[str, Folded], states: dict[str, State]) -> None:
+    def _split_merged(self, folded: dict[str, Folded], states: dict[str, log.State]) -> None:
         """Undo merges of entities whose links change; they are made again at the end."""
         merges = self._merges
         if not merges:
@@ -283,7 +250,7 @@ class Applying:
         for item, made in folded.items():
             links = states[item].links
             keys = {key for key, one in made.links.items() if links.get(key) != list(one)}
-            changed |= entities_of(keys | (links.keys() - made.links.keys()))
+            changed |= log.entities_of(keys | (links.keys() - made.links.keys()))
         if changed & {end for gone, kept, _ in merges for end in (gone, kept)}:
             self._split(merges)
             self._merges = []
@@ -302,29 +269,31 @@ class Applying:
 
         Return those that wait for entities.
         """
-        logged, here = resolve_edges(read_edge_ops(self._db)), read_edges(self._db)
+        logged, here = folding.resolve_edges(log.read_edge_ops(self._db)), log.read_edges(self._db)
         wanted = dict(logged.values())
         changed = {key: one for key, one in wanted.items() if here.get(key) != one}
-        ends = to_json_ids(sorted(entities_of(changed)))
-        known = {row[0] for row in select(self._db, EXISTING, (ends,))} if changed else set()
-        new = [(*key, *one) for key, one in changed.items() if entities_of([key]) <= known]
+        ends = to_json_ids(sorted(log.entities_of(changed)))
+        known = {row[0] for row in select(self._db, log.EXISTING, (ends,))} if changed else set()
+        new = [(*key, *one) for key, one in changed.items() if log.entities_of([key]) <= known]
         gone = sorted(here.keys() - wanted.keys())
         if new or gone:
-            self._split(select(self._db, SELECT_MERGES))  # they copy what they relate
+            self._split(select(self._db, log.SELECT_MERGES))  # they copy what they relate
             self._db.executemany(_DROP_LINK, gone)
             self._db.executemany(_ADD_LINK, new)
-        late = {key for key in changed if not entities_of([key]) <= known}
+        late = {key for key in changed if not log.entities_of([key]) <= known}
         return [mark for mark, (key, _) in logged.items() if key in late]
 
     def _merge_again(self, now: int) -> list[str]:
         """Make the merges of entities what the log says; return those that wait for entities."""
-        wanted = resolve_merges(op for ops in read_merges(self._db).values() for op in ops)
-        merges = select(self._db, SELECT_MERGES)
+        wanted = folding.resolve_merges(
+            op for ops in log.read_merges(self._db).values() for op in ops
+        )
+        merges = select(self._db, log.SELECT_MERGES)
         if {(gone, kept) for gone, kept, _ in merges} == wanted.keys():
             return []
         self._split(merges)
         ends = to_json_ids(sorted({end for ends in wanted for end in ends}))
-        known = {row[0] for row in select(self._db, EXISTING, (ends,))}
+        known = {row[0] for row in select(self._db, log.EXISTING, (ends,))}
         ats = {(gone, kept): at for gone, kept, at in merges}
         for gone, kept in wanted:
             if {gone, kept} <= known:
@@ -332,7 +301,7 @@ class Applying:
                     merge_entities(self._db, kept, gone, ats.get((gone, kept), now))
                 except (NotFound, Refused):  # of an entity that was split in between
                     continue
-        made = {(gone, kept) for gone, kept, _ in select(self._db, SELECT_MERGES)}
+        made = {(gone, kept) for gone, kept, _ in select(self._db, log.SELECT_MERGES)}
         return [f"={gone}" for ends, (gone, _) in wanted.items() if ends not in made]
 
 
@@ -378,7 +347,7 @@ _DIGEST_LINKS = """
 """
 _DIGEST_COPIES = f"""
     SELECT src, type, dst, stated_by FROM link
-    WHERE src_kind = 'entity' AND source LIKE '{MERGED}:%'
+    WHERE src_kind = 'entity' AND source LIKE '{folding.MERGED}:%'
 """
 _ADD_DEVICE = "INSERT OR REPLACE INTO device (id, name, key, accepted) VALUES (?, ?, ?, ?)"
 _PARENT = CONTENT.index("parent")
@@ -424,16 +393,21 @@ class SqlSync:
         with self._connections.read_transaction() as db:
             found = log.vector(db)
         most = min(ceiling, self.ceiling)
-        return {name: upto for name, upto in found.items() if level_of(name) <= most}
+        return {name: upto for name, upto in found.items() if folding.level_of(name) <= most}
 
     def read(self, after: Mapping[str, int], *, ceiling: int, limit: int, told: int = 0) -> OpBatch:
         ranges: dict[str, tuple[int, int]] = {}
         ops: list[str] = []
         with self._connections.read_transaction() as db:
             # The highest first: they say what those below had seen.
-            for series, upto in sorted(log.vector(db).items(), key=lambda one: -level_of(one[0])):
-                is_late = level_of(series) > min(ceiling, self.ceiling)
-                if level_of(series) > min(max(ceiling, told), self.ceiling) or len(ops) >= limit:
+            for series, upto in sorted(
+                log.vector(db).items(), key=lambda one: -folding.level_of(one[0])
+            ):
+                is_late = folding.level_of(series) > min(ceiling, self.ceiling)
+                if (
+                    folding.level_of(series) > min(max(ceiling, told), self.ceiling)
+                    or len(ops) >= limit
+                ):
                     continue
                 name = f"{LATE}{series}" if is_late else series
                 start = max(after.get(series, 0), after.get(name, 0))
@@ -458,7 +432,7 @@ class SqlSync:
             }
             held = {row[:3] for row in select(db, _HELD)}
             rows = _new_rows(db, _parse(batch, gaps))
-            db.executemany(ADD_OP, [(*row[:8], log.encode(row[9])) for row in rows])
+            db.executemany(log.ADD_OP, [(*row[:8], log.encode(row[9])) for row in rows])
             for row in rows:
                 if row[5] == "use":
                     db.execute(_DROP_OLDER_USE, (row[6], row[0], row[1]))
@@ -469,7 +443,7 @@ class SqlSync:
                 log.note_captured(db, journal_head(db).seq)
             whole = {one: span[1] for one, span in batch.ranges.items() if one not in gaps}
             ahead = [it for it in whole.items() if it[1] > known.get(it[0], 0) and it[0][0] != LATE]
-            db.executemany(SET_UPTO, ahead)
+            db.executemany(log.SET_UPTO, ahead)
             new = [_held_name(row) for row in select(db, _HELD) if row[:3] not in held]
         if applying.erased:
             self._connections.scrub()
@@ -542,10 +516,10 @@ class SqlSync:
             ops = log.read_ops(db, [item], {}).get(item, [])
             if not ops:
                 raise NotFound(f"there is no memory {item!r}")
-            writer = LogWriter(db, log.read_sync(db)["device"])
+            writer = log.LogWriter(db, log.read_sync(db)["device"])
             clock = max(at, *(op.clock + 1 for op in ops))
             for level in sorted({op.level for op in ops}):  # to all who know of it
-                writer.add(Draft(item, "settle", at, level, {}), clock)
+                writer.add(log.Draft(item, "settle", at, level, {}), clock)
             writer.finish()
             Applying(db, {}).apply([item], actor="sync", now=at)
 
@@ -575,7 +549,7 @@ def _parse(batch: OpBatch, gaps: Mapping[str, int]) -> list[list[Any]]:
     """
     found = []
     for line in batch.ops:
-        row, is_understood = parse_op(line)
+        row, is_understood = folding.parse_op(line)
         if row is None:
             said = {"line": ascii(line[:1000])}
             mark = hashlib.blake2b(said["line"].encode(), digest_size=8).hexdigest()
@@ -594,16 +568,16 @@ def _seen_late(db: Database, rows: Iterable[Sequence[Any]]) -> list[str]:
     """Return memories of which it is only now told what a device had seen of them above."""
     found: list[str] = []
     for series, *_, kind, item, _, seen, _ in rows:
-        for lower in range(level_of(series)) if (kind, item) == ("seen", "") else ():
+        for lower in range(folding.level_of(series)) if (kind, item) == ("seen", "") else ():
             below = f"{series[:-1]}{lower}"
-            asked = (below, seen.get(below, 0), f"%.{level_of(series)}")
+            asked = (below, seen.get(below, 0), f"%.{folding.level_of(series)}")
             found += [row[0] for row in select(db, _ALSO_ABOVE, asked)]
     return found
 
 
 def _release(db: Database) -> list[str]:
     """Return memories with operations that an earlier version did not understand."""
-    found = [row for row in select(db, _HELD) if parse_op(_line(row))[1]]
+    found = [row for row in select(db, _HELD) if folding.parse_op(_line(row))[1]]
     db.executemany(_RELEASE, [(row[6].removeprefix(HELD), *row[:3]) for row in found])
     return [row[6].removeprefix(HELD) for row in found]
 
@@ -628,13 +602,13 @@ def _move(db: Database, series: str, device: str, upto: int, kept: Mapping[str, 
     number = next(iter(base), last)
     if number:  # what was seen before is said again, with the operations of before
         data = log.encode(log.dumps({**base.get(number, {})}))
-        db.execute(ADD_OP, (moved, number, "", 0, 0, "seen", "", 0, data))
+        db.execute(log.ADD_OP, (moved, number, "", 0, 0, "seen", "", 0, data))
         db.execute(_SET_SEEN_BY, (number, moved, number))
     before = {name: n for name, n in kept.items() if name <= series}
     for at, said in log.read_seen(db, moved, log.ALL).items():
         told = {f"{device}{name[-2:]}" if name in kept else name: n for name, n in said.items()}
         db.execute(_SET_SEEN, (log.encode(log.dumps(told | before)), moved, at))
-    db.executemany(SET_UPTO, [(moved, upto if upto > last else number), (series, last)])
+    db.executemany(log.SET_UPTO, [(moved, upto if upto > last else number), (series, last)])
 
 
 def _new_rows(db: Database, rows: Sequence[list[Any]]) -> list[list[Any]]:
@@ -665,14 +639,14 @@ def _digest(db: Database, ceiling: int) -> int:
     }
     for item, *_, ended_by, _, level in rows:
         # Of what was above the ceiling once, others know another history.
-        seen = HIGHEST if ended_by == WITHDRAWN else level
+        seen = HIGHEST if ended_by == folding.WITHDRAWN else level
         levels[item] = max(seen, levels.get(item, 0)) if ceiling < HIGHEST else 0
     for row in rows:
         if levels[row[0]] <= ceiling:
             total += _hash((*row[:2], alone.get((row[0], row[1]), row[2]), *row[3:6]))
     links: dict[tuple[str, ...], list[Any]] = {}
     for row in select(db, _DIGEST_LINKS):
-        add_link(links, row)
+        log.add_link(links, row)
     for key, values in links.items():
         owners = [key[1], key[5], key[4]]
         # A relation is as classified as what mentions its ends, which may differ.

@@ -16,16 +16,7 @@ from itertools import islice
 from bethink.core.dataclass import dataclass
 from bethink.core.words import bm25_idf
 from bethink.ports import SearchResult, TextSearch, WordStatistics
-from bethink.store.analysis import (
-    MIN_PART_LENGTH,
-    PART_SIMILARITY,
-    best_substring_match,
-    fold,
-    max_edits,
-    one_edit_variants,
-    spelling_similarity,
-    trigrams,
-)
+from bethink.store import analysis
 from bethink.store.sql.connection import (
     Database,
     Row,
@@ -177,13 +168,13 @@ def _parts(term: str) -> set[str]:
     return {
         term[start:end]
         for start in range(len(term))
-        for end in range(start + MIN_PART_LENGTH, len(term) + 1)
+        for end in range(start + analysis.MIN_PART_LENGTH, len(term) + 1)
     }
 
 
 def _misspellings(term: str) -> Iterable[str]:
-    searched = max_edits(term) and len(term) <= MAX_EDIT_SEARCH_LENGTH
-    return one_edit_variants(term) if searched else ()
+    searched = analysis.max_edits(term) and len(term) <= MAX_EDIT_SEARCH_LENGTH
+    return analysis.one_edit_variants(term) if searched else ()
 
 
 def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[SimilarTerm]:
@@ -197,12 +188,12 @@ def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[Simila
     if as_of_ms is not None:
         known = word_statistics(db, found, as_of_ms).frequencies
         found = {t: df for t, df in known.items() if df}
-    scored = ((other, spelling_similarity(term, other), df) for other, df in found.items())
+    scored = ((other, analysis.spelling_similarity(term, other), df) for other, df in found.items())
     # A term that holds the word as a part is left to the memories' own trigrams.
     similar = [
         (other, similarity, df)
         for other, similarity, df in scored
-        if other != term and (similarity > PART_SIMILARITY or other in parts)
+        if other != term and (similarity > analysis.PART_SIMILARITY or other in parts)
     ]
     similar.sort(key=lambda found: (-found[1], -found[2], found[0]))
     return similar[:MAX_EXPANSIONS]
@@ -210,8 +201,8 @@ def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[Simila
 
 def _trigram_query(term: str) -> list[tuple[str, list[str]]]:
     """Return the query for terms that share trigrams with one; none where it has too few."""
-    shared = trigrams(term)
-    if not shared or not max_edits(term):
+    shared = analysis.trigrams(term)
+    if not shared or not analysis.max_edits(term):
         return []
     lookups = " UNION ALL ".join(
         ["SELECT rowid AS tid FROM vocabulary WHERE vocabulary MATCH ?"] * len(shared)
@@ -224,7 +215,7 @@ def _trigram_query(term: str) -> list[tuple[str, list[str]]]:
 
 def _substring_query(query_term: FuzzyTerm, predicate: Predicate) -> list[tuple[str, Row]]:
     """Return the query for memories that hold a word's trigrams; none for a well-known word."""
-    shared = trigrams(_piece(query_term))
+    shared = analysis.trigrams(_piece(query_term))
     if not query_term.hardly_known or not shared:
         return []
     sql = f"""
@@ -246,11 +237,13 @@ def _candidates_by_substring(
         row for query in _substring_query(query_term, predicate) for row in db.execute(*query)
     )
     # Three letters are a single trigram: most of what it finds is inside other words.
-    short = len(_piece(query_term)) < MIN_PART_LENGTH
+    short = len(_piece(query_term)) < analysis.MIN_PART_LENGTH
     rows = islice(cursor, MAX_ROWS_READ) if short else cursor
     for original, *columns in rows:
         row = CandidateRow(*columns)
-        match = best_substring_match(fold(query_term.word), fold(f"{row.text}\n{original or ''}"))
+        match = analysis.best_substring_match(
+            analysis.fold(query_term.word), analysis.fold(f"{row.text}\n{original or ''}")
+        )
         if match is None:
             continue
         similarity, inside = match
@@ -308,7 +301,7 @@ def _describe_matches(
         if found.similarity == 1.0:
             continue
         other = found.inside or _surface_form(db, row, found.term)
-        if found.similarity > PART_SIMILARITY:
+        if found.similarity > analysis.PART_SIMILARITY:
             reasons.append(f"misspelt: '{word.word}' read as '{other}'")
         elif found.inside:
             reasons.append(f"'{word.word}' is part of '{other}'")
