@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from bethink.core.dataclass import replace
-from bethink.errors import ModelError, NotFound, Refused, TooLarge
+from bethink.errors import NotFound, Refused, TooLarge
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
     MAX_BATCH_DRAFTS,
@@ -28,11 +28,11 @@ from bethink.ingest.links import (
     entities_ahead,
     entities_without_vector,
 )
-from bethink.ingest.record_builder import BatchContext, build_record, embed_memories, parent_ids
+from bethink.ingest.record_builder import BatchContext, build_record, embed_or_defer, parent_ids
 from bethink.ingest.updates import link_updates
 from bethink.model import Collision, Draft, Remembered
 from bethink.model.item import REFUSED, WAITING
-from bethink.ports import Embedding, Record, is_remote, unrelated_similarity
+from bethink.ports import Embedding, Record
 
 TRANSACTION_SIZE = 500
 _HELD_STATUS: dict[str, Literal["waiting", "left_out"]] = {WAITING: "waiting", REFUSED: "left_out"}
@@ -88,7 +88,7 @@ def _store_batch(
     revisions: Mapping[str, int] | None = None,
 ) -> dict[str, Remembered]:
     """Store new memories in one transaction, as these revisions; return the outcomes by id."""
-    embeddings, pending = _embed_or_defer([compared.prepared for compared in fresh], ctx)
+    embeddings, pending = embed_or_defer([compared.prepared for compared in fresh], ctx)
     held = find_held(fresh, embeddings, batch, ctx)
     waiting = [one.prepared for one in fresh if one.prepared.id in held]
     answers = store_held(waiting, held, ctx) if waiting else {}
@@ -186,25 +186,6 @@ def accept(
         part = fresh[start : start + TRANSACTION_SIZE]
         answers |= _store_batch(part, batch, ctx, revisions)
     return answers
-
-
-def _embed_or_defer(
-    new: Sequence[PreparedDraft], ctx: WriteContext
-) -> tuple[Sequence[Embedding | None], tuple[str, ...]]:
-    """Embed drafts; if the model is down, return no vectors and "embedding" as pending."""
-    # A vector given for a text is not that of the text with something redacted.
-    ready = ctx.vectors or {}
-    given = [None if one.redacted else ready.get(one.id) for one in new]
-    drafts = [one.draft for one, known in zip(new, given, strict=True) if known is None]
-    if ctx.embedder is None or not drafts:
-        return given, ()
-    try:
-        made = iter(embed_memories(drafts, ctx.embedder))
-    except ModelError:
-        return given, ("embedding",)
-    if is_remote(ctx.embedder):
-        unrelated_similarity(ctx.embedder)  # asked once, before a transaction needs it
-    return [known or next(made) for known in given], ()
 
 
 def _batch_of(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> BatchContext:

@@ -16,6 +16,7 @@ from bethink.core.passages import split_passages
 from bethink.core.sentences import caption
 from bethink.core.speakers import Captioned, own_caption, searched_text
 from bethink.core.words import fold
+from bethink.errors import ModelError
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
     TRUSTED_SOURCES,
@@ -37,7 +38,7 @@ from bethink.lang.words import is_ordinary, load_words
 from bethink.model import Collision, Draft, Entity, Item, Level, Link
 from bethink.model.anchor import anchor_name, is_found
 from bethink.model.fields import GIVEN_FIELDS, field_names
-from bethink.ports import Embedder, Embedding, Mention, Record
+from bethink.ports import Embedder, Embedding, Mention, Record, is_remote, unrelated_similarity
 
 _SEARCHED_CHARACTERS = 1_000  # characters: the first sentences decide the kind
 
@@ -336,6 +337,25 @@ def embed_memories(memories: Sequence[Captioned], embedder: Embedder) -> list[Em
         _join_passages(tuple(islice(made, len(lengths))), lengths) if lengths else next(made)
         for lengths in weights
     ]
+
+
+def embed_or_defer(
+    new: Sequence[PreparedDraft], ctx: WriteContext
+) -> tuple[Sequence[Embedding | None], tuple[str, ...]]:
+    """Embed drafts; if the model is down, return no vectors and "embedding" as pending."""
+    # A vector given for a text is not that of the text with something redacted.
+    ready = ctx.vectors or {}
+    given = [None if one.redacted else ready.get(one.id) for one in new]
+    drafts = [one.draft for one, known in zip(new, given, strict=True) if known is None]
+    if ctx.embedder is None or not drafts:
+        return given, ()
+    try:
+        made = iter(embed_memories(drafts, ctx.embedder))
+    except ModelError:
+        return given, ("embedding",)  # a reindex adds it
+    if is_remote(ctx.embedder):
+        unrelated_similarity(ctx.embedder)  # asked once, before a transaction needs it
+    return [known or next(made) for known in given], ()
 
 
 def _join_passages(passages: tuple[Embedding, ...], lengths: Sequence[int]) -> Embedding:

@@ -27,7 +27,7 @@ from bethink.ingest.updates import JUDGED, link_updates
 from bethink.lang.dates import find_times
 from bethink.model import UPDATE_LINKS, Draft, Item, Link, Node
 from bethink.model.item import MAX_RELEVANCE, REFUSED, WAITING
-from bethink.ports import Embedding, Event, Record, Store, is_remote, unrelated_similarity
+from bethink.ports import Event, Record, Store
 
 MODEL_FACT_KEY = "fact"  # metadata key of a fact extracted by a model
 SUPERSEDED_SINCE = "since "  # prefix of the context of a link whose target left recall
@@ -311,7 +311,7 @@ def _store_revision(
         attribute=item.attribute if unchanged else None,
         status=item.status,
     )
-    embedding = _embed_or_none(draft, ctx)
+    ((embedding,), _) = record_builder.embed_or_defer([prepared], ctx)
     revised = revised._replace(tokens=record_builder.count_tokens(draft.text, embedding, ctx))
     record = Record(
         revised,
@@ -337,17 +337,6 @@ def _rejudge(item: Item, record: Record, ctx: WriteContext) -> Record:
     restated = replace(record, item=record.item._replace(status=status, stored_at=ctx.now))
     ((judged,), _) = link_updates([restated], [()], ctx)
     return replace(judged, item=judged.item._replace(stored_at=item.stored_at))
-
-
-def _embed_or_none(draft: Draft, ctx: WriteContext) -> Embedding | None:
-    if ctx.embedder is None:
-        return None
-    try:
-        if is_remote(ctx.embedder):
-            unrelated_similarity(ctx.embedder)  # asked before a transaction needs it
-        return record_builder.embed_memories([draft], ctx.embedder)[0]
-    except ModelError:
-        return None  # stored without a vector; a reindex adds it
 
 
 MAX_CHANGES_READ = 50

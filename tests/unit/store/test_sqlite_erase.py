@@ -14,7 +14,7 @@ import pytest
 
 from bethink.ports import Embedding, Record, TextSearch
 from bethink.store.sql import erase
-from bethink.store.sqlite import SqliteStore, connection
+from bethink.store.sqlite import SqliteStore, checkpoint, connection
 from records import NOW, at, mention, record, scope
 
 # In a process of its own: closing a handle of the file in this one would drop the
@@ -198,7 +198,7 @@ def test_an_error_while_clearing_does_not_hide_that_it_is_erased(
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(connection, "empty_log", fail)
+        patched.setattr(checkpoint, "empty_log", fail)
         receipt = store.items.erase(["c"], actor="x", now=NOW)
         store.close()
         # The store can be read all the same.

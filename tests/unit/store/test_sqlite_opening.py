@@ -21,6 +21,7 @@ from bethink.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
 from bethink.store.sqlite import SqliteStore, opening
 from bethink.store.sqlite.connection import APPLICATION_ID
 from bethink.store.sqlite.opening import is_safe_sqlite, require_safe_sqlite
+from bethink.store.sqlite.schema import SCHEMA_VERSION
 from records import NOW, record
 from rows import each_row
 
@@ -258,7 +259,7 @@ def test_a_newer_schema_is_refused_with_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "space.db"
     open_store(path).close()
     db = apsw.Connection(str(path))
-    newer = opening.SCHEMA_VERSION + 1
+    newer = SCHEMA_VERSION + 1
     db.execute(f"PRAGMA user_version = {newer}")
     db.close()
 
