@@ -52,7 +52,7 @@ class CircuitBreaker:
     def __call__(self, call: Callable[[], T]) -> T:
         """Return the call's result; raise its ModelError, or the last one while open."""
         with self._lock:
-            if self._is_blocked():
+            if self._failures and (self._is_probing or self._clock() < self._open_until):
                 raise ModelError(self._last_error.message, remedy=self._last_error.remedy)
             self._is_probing = self._failures >= self._limit
         try:
@@ -66,9 +66,6 @@ class CircuitBreaker:
         with self._lock:
             self._failures = 0
         return answer
-
-    def _is_blocked(self) -> bool:
-        return self._failures > 0 and (self._is_probing or self._clock() < self._open_until)
 
     def _record_failure(self, error: ModelError) -> None:
         with self._lock:

@@ -243,9 +243,14 @@ class _DeepRecall:
         if not examined:
             verdict = Verdict(False, f"no hits to expand from: {answer.reason}")
         else:
-            verdict = self._try_model(
-                SUFFICIENCY, lambda model: self._judge_by_model(model, answer, examined)
-            ) or judge_by_rules(examined, self.ctx, self.deep)
+            captions = answer.captions[: self.deep.captions]
+            judged = self._try_model(
+                SUFFICIENCY,
+                lambda model: judge_by_model(
+                    model, examined, captions, self.ctx, budget=self.budget
+                ),
+            )
+            verdict = judged or judge_by_rules(examined, self.ctx, self.deep)
         outcome = "enough" if verdict.enough else "not enough"
         self._record_step(SUFFICIENCY, start, f"{outcome}: {verdict.why}", examined)
         return verdict
@@ -262,7 +267,7 @@ class _DeepRecall:
             )
             return ()
         expansions = self._try_model(
-            EXPANSION, lambda model: self._expand_by_model(model, known, verdict)
+            EXPANSION, lambda model: expand_by_model(model, known, verdict, self)
         )
         if expansions is None:
             expansions = expand_by_rules(known, self.ctx, self.deep)
@@ -314,15 +319,6 @@ class _DeepRecall:
             evidences=evidences,
             degraded=degraded,
         )
-
-    def _judge_by_model(self, model: LanguageModel, answer: Recall, examined: Pool) -> Verdict:
-        captions = answer.captions[: self.deep.captions]
-        return judge_by_model(model, examined, captions, self.ctx, budget=self.budget)
-
-    def _expand_by_model(
-        self, model: LanguageModel, known: Pool, verdict: Verdict
-    ) -> tuple[Expansion, ...]:
-        return expand_by_model(model, known, verdict, self.ctx, deep=self.deep, budget=self.budget)
 
     def _try_model(self, name: str, call: Callable[[LanguageModel], T]) -> T | None:
         """The model's decision; None, with the reason recorded as degraded, where it failed."""
@@ -506,16 +502,10 @@ def _load_shown(hits: Pool, ctx: Context) -> tuple[Passage, ...]:
 
 
 def expand_by_model(
-    model: LanguageModel,
-    known: Pool,
-    verdict: Verdict,
-    ctx: Context,
-    *,
-    deep: DeepSettings,
-    budget: Budget,
+    model: LanguageModel, known: Pool, verdict: Verdict, run: _DeepRecall
 ) -> tuple[Expansion, ...]:
     """The model's query expansions; raises Unusable where none says anything new."""
-    store, query = ctx.store, ctx.query
+    store, query, deep = run.ctx.store, run.ctx.query, run.deep
     ids = verdict.evidences or tuple(cand.item.id for cand in known)
     passages = load_passages(store, ids[: deep.feedback], as_of=query.as_of)
     prompt = fill_prompt(
@@ -526,7 +516,7 @@ def expand_by_model(
         gaps="\n".join(verdict.gaps) or _EMPTY_PLACEHOLDER,
         today=query.moment.date(),
     )
-    proposed = model.complete(prompt, budget=budget)["queries"]
+    proposed = model.complete(prompt, budget=run.budget)["queries"]
     same = query.text.casefold()
     usable = [
         Expansion(entry["type"], " ".join(entry["text"].split()), f"by {model.name}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bethink.core.dataclass import dataclass, replace
 from bethink.errors import ModelError
-from bethink.model import Filters, Item, Pool
+from bethink.model import Filters, Pool
 from bethink.ports import Match, Scope, SearchResult, is_remote
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.query_analysis import (
@@ -125,9 +125,8 @@ class Newest:
     def __call__(self, ctx: Context) -> Pool:
         scope = ctx.scope_for_levels(self.levels)
         items = ctx.store.items.browse(scope, limit=ctx.candidate_limit(self.depth))
-        matches = tuple(_newest_match(item, rank) for rank, item in enumerate(items, 1))
+        matches = tuple(
+            Match(item, 1.0 / rank, f"stored {item.stored_at:%Y-%m-%d}")
+            for rank, item in enumerate(items, 1)
+        )
         return ranked_pool(self.name, SearchResult(matches), ctx)
-
-
-def _newest_match(item: Item, rank: int) -> Match:
-    return Match(item, 1.0 / rank, f"stored {item.stored_at:%Y-%m-%d}")

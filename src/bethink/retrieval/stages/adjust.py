@@ -104,11 +104,9 @@ class CodeChanged:
         anchored = [cand.item for cand in pool if cand.item.anchors][: self.top]
         states = states_of(anchored, ctx.project, RECALL_LIMIT_S)
 
-        def gravity(state: CodeState) -> int:
-            return _BY_GRAVITY.index(state.change)
-
         def weigh(cand: Candidate) -> Candidate:
-            found = min(states.get(cand.item.id, ()), key=gravity, default=None)
+            own = states.get(cand.item.id, ())
+            found = min(own, key=lambda state: _BY_GRAVITY.index(state.change), default=None)
             if found is None or found.change in ("same", "unknown"):
                 return cand
             factor, why = self._factor(cand.item, found), found.describe(cand.item.stored_at)

@@ -300,10 +300,6 @@ def insert_edit(db: Database, row: Row, ceiling: int) -> int:
     return new + db.changes()
 
 
-def _count_new_edits(db: Database, edits: Sequence[FileEdit]) -> int:
-    return sum(not db.execute(_EDIT_EXISTS, key).get for key in set(map(_edit_key, edits)))
-
-
 def _edit_key(edit: FileEdit) -> Row:
     told = (edit.intent, edit.session or "", edit.turn or "")
     return (edit.path, edit.operation, to_ms(edit.at), *told)
@@ -396,7 +392,8 @@ class SqlActivity:
     ) -> int:
         if preview:
             with self._connections.read_transaction() as db:
-                return _count_new_edits(db, edits)
+                keys = set(map(_edit_key, edits))
+                return sum(not db.execute(_EDIT_EXISTS, key).get for key in keys)
         with self._connections.read_transaction() as db:
             told = _of_known_items(db, edits)  # below a ceiling, of what is visible
         with self._connections.write_transaction() as db:
