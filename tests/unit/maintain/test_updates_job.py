@@ -314,7 +314,7 @@ def test_long_stretches_of_the_journal_are_passed_once(
     memory: Memory, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nothing in them waits the place is kept as well."""
-    monkeypatch.setattr("bethink.maintain.updates.LINES_AT_ONCE", 5)
+    monkeypatch.setattr("bethink.maintain.journal.LINES_AT_ONCE", 5)
     for number in range(8):
         memory.remember(f"Fact {number} of the eight")
     read: list[int] = []

@@ -5,15 +5,19 @@ from __future__ import annotations
 import itertools
 import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 import apsw
 
+from bethink import model
+from bethink.core.json_values import Json
+from bethink.core.toml import parse_toml
 from bethink.errors import StoreDamaged
-from bethink.model import LIFECYCLES, ROLES, THREAD_EVENT_KINDS, THREAD_KINDS, THREAD_STATES
 from bethink.store.sql.connection import Bindings, Database, Row
 from bethink.store.sql.sql_functions import FIRST_MS, LAST_MS
 
@@ -172,60 +176,29 @@ def find_damage(db: apsw.Connection) -> str:
         return str(error)
 
 
-def _times(*columns: str) -> str:
-    """Return SQL that holds where the columns are times that a date can show, or NULL."""
-    return " AND ".join(f"coalesce({name}, 0) BETWEEN {FIRST_MS} AND {LAST_MS}" for name in columns)
-
-
-def _finite(*columns: str) -> str:
-    return " AND ".join(f"abs({name}) <= {sys.float_info.max!r}" for name in columns)
-
-
-def _one_of(column: str, allowed: Sequence[str]) -> str:
-    return f"{column} IN ({', '.join(map(repr, allowed))})"
-
-
 MAX_TERM_ID = 2**32 - 1  # what a posting list holds
-_ARRAYS = " AND ".join(
-    f"json_valid({name}) AND json_type({name}) = 'array'" for name in ("tags", "entities", "flags")
-)
-# What holds for every row of a table, beyond what the schema says; NULL counts as not.
-SOUND_VALUES = {
-    "item": f"{_ARRAYS} AND json_valid(metadata) AND json_type(metadata) = 'object' AND"
-    f" {_times('live_from', 'live_to', 'stored_at', 'occurred_at', 'occurred_end')}",
-    "meta": "(name NOT IN ('generation', 'documents', 'total_length', 'entities', 'recalls')"
-    " OR value <> '' AND value NOT GLOB '*[^0-9]*')"
-    " AND (name <> 'journal' OR value GLOB '[0-9]*:*')",
-    "entity": f"id <> '' AND mentions >= 0 AND {_finite('momentum')}"
-    f" AND {_times('momentum_at', 'created_at', 'last_seen_at')}",
-    "alias": "alias <> '' AND classification BETWEEN 0 AND 3",
-    "link": "src_kind IN ('item', 'entity', 'file', 'thread') AND type <> ''"
-    " AND dst_kind IN ('item', 'entity', 'file', 'thread')"
-    f" AND {_finite('weight', 'confidence')} AND {_times('created_at')}",
-    "status_change": _times("at"),
-    "thread": f"{_one_of('kind', THREAD_KINDS)} AND {_one_of('lifecycle', LIFECYCLES)}"
-    f" AND {_one_of('state', THREAD_STATES)} AND {_times('created_at', 'updated_at')}"
-    " AND classification BETWEEN 0 AND 3",
-    "thread_member": f"{_one_of('role', ROLES)} AND {_finite('weight')} AND {_times('added_at')}"
-    " AND classification BETWEEN 0 AND 3",
-    "thread_event": f"{_one_of('kind', THREAD_EVENT_KINDS)} AND meaningful IN (0, 1)"
-    f" AND {_times('at')} AND classification BETWEEN 0 AND 3",
-    "usage": "recalls >= 0 AND json_valid(stamps) AND json_type(stamps) = 'array'"
-    " AND json_valid(coalesce(regained, '[]'))"
-    f" AND {_finite('decay')} AND {_times('last_at', 'decay_at')}",
-    "usage_day": "recalls >= 0 AND day BETWEEN -719162 AND 2932896",
-    "tick": f"{_finite('amount', 'total')} AND {_times('at')}",
-    "file_edit": _times("at"),
-    "file_snapshot": f"json_valid(chunks) AND {_times('read_at')}",
-    "idempotency": _times("at"),
-    "tombstone": _times("at"),
-    "erased_key": f"classification BETWEEN 0 AND 3 AND {_times('at')}",
-    "event": f"kind <> '' AND {_times('at')}",
-    "model": "dim BETWEEN 1 AND 65536 AND slots >= 0 AND passages BETWEEN 0 AND slots",
-    "vector": "slot >= 0 AND coalesce(passages, 0) >= 0",
-    "chunk": "number >= 0",
-    "term": f"t <> '' AND df > 0 AND tid BETWEEN 1 AND {MAX_TERM_ID}",
-}
+
+
+@cache
+def sound_values() -> dict[str, str]:
+    """Return by table the SQL that holds for every row, beyond what the schema says."""
+    tables = parse_toml(Path(__file__).with_name("sound_values.toml").read_text("utf-8"))
+    return {name: " AND ".join(_conditions(table)) for name, table in tables.items()}
+
+
+def _conditions(table: Json) -> Iterator[str]:
+    if "holds" in table:
+        yield f"({table['holds'].strip()})"
+    for name in table.get("lists", ()):
+        yield f"json_valid({name}) AND json_type({name}) = 'array'"
+    for name in table.get("times", ()):
+        yield f"coalesce({name}, 0) BETWEEN {FIRST_MS} AND {LAST_MS}"
+    for name in table.get("finite", ()):
+        yield f"abs({name}) <= {sys.float_info.max!r}"
+    for name, allowed in table.get("choices", {}).items():
+        yield f"{name} IN ({', '.join(map(repr, getattr(model, allowed)))})"
+    if table.get("classified"):
+        yield "classification BETWEEN 0 AND 3"
 
 
 _COUNTERS = ("entities", "generation", "journal", "packed")  # of every space
@@ -241,7 +214,7 @@ def missing_counters(db: Database) -> str:
 
 def unsound_values(db: Database, *, without: str = "") -> Iterator[str]:
     """Yield which tables have rows that no program of ours has written."""
-    for table, condition in SOUND_VALUES.items():
+    for table, condition in sound_values().items():
         if table != without:
             sql = f"SELECT count(*) FROM main.{table} WHERE NOT coalesce(({condition}), 0)"
             if count := db.execute(sql).get:
