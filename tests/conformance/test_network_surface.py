@@ -11,6 +11,7 @@ from bethink import Memory
 from bethink.access.hosts import Address
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
 from server_app import Callers, make_guard, make_test_app, talk
+from thorough import share
 
 PORT = 8765
 ALLOWED_HOST, ALLOWED_ORIGIN = "memory.example.org", "https://notes.example.org"
@@ -49,6 +50,7 @@ ROUTES = sorted(
     | {(plain.method, plain.path) for plain in PLAIN_ROUTES}
     | {("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("GET", "/nothing"), ("PUT", "/")}
 )
+BINDS = ("127.0.0.1", "::1", "0.0.0.0")
 
 
 def expected(host: str, origin: str | None) -> int | None:
@@ -58,9 +60,12 @@ def expected(host: str, origin: str | None) -> int | None:
     return None if ORIGINS[origin] else 403
 
 
-@pytest.mark.parametrize("bind", ["127.0.0.1", "::1", "0.0.0.0"])
+@pytest.mark.parametrize("bind", BINDS)
 def test_every_route_minds_its_name_and_who_asks(memory: Memory, tmp_path: Path, bind: str) -> None:
-    """Twelve hosts by twelve origins: 421 and 403 for the wrong ones, before anything else."""
+    """Twelve hosts by twelve origins: 421 and 403 for the wrong ones, before anything else.
+
+    Of three servers one is asked by each host and origin for each route; which one, turns.
+    """
     callers = Callers(tmp_path)
     door = make_guard(
         callers, Address(bind, PORT), hosts=(ALLOWED_HOST,), origins=(ALLOWED_ORIGIN,)
@@ -69,12 +74,12 @@ def test_every_route_minds_its_name_and_who_asks(memory: Memory, tmp_path: Path,
     assert (len(HOSTS), len(ORIGINS)) == (12, 12)
 
     async def conversation(client: httpx.AsyncClient) -> None:
-        for host in HOSTS:
-            for origin in ORIGINS:
+        for turn, host in enumerate(HOSTS, BINDS.index(bind)):
+            for number, origin in enumerate(ORIGINS, turn):
                 headers = {"Host": host, **callers.headers["unknown"]}
                 if origin is not None:
                     headers["Origin"] = origin.replace("HOST", host)
-                for method, path in ROUTES:
+                for method, path in share(ROUTES, number, of=len(BINDS)):
                     answer = await client.request(method, path, headers=headers)
                     # Let through, it meets a token that nobody knows.
                     if answer.status_code != (expected(host, origin) or 401):
