@@ -6,9 +6,9 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 # Remind itself: its stores need none of the servers and models that it brings.
 REMIND := remind-mcp
-# A worker keeps the tests of a file together, and with them what they share. Three for two
+# A worker keeps the tests of a file together, and with them what they share. Five for two
 # cores: many tests wait for a process, a server or a browser of theirs.
-IN_PARALLEL := -n 3 --dist worksteal
+IN_PARALLEL := -n 5 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo demo-postgres quick test slow shuffle torture fuzz mutants check lint types layers reference docs ui ui-check ts ts-check tree recording bench clean
 
@@ -46,7 +46,8 @@ quick: $(VENV)/.dev-installed
 test: $(VENV)/.dev-installed
 	$(BIN)/python -m pytest $(IN_PARALLEL) --randomly-seed=1
 
-## Run all tests and write down which are slow: tests/slow.txt, which `quick` leaves out.
+## Run all tests and write down which are slow: tests/slow.txt, which `quick` leaves out,
+## and tests/long.txt, with which `test` begins.
 slow: $(VENV)/.dev-installed
 	$(BIN)/python -m pytest $(IN_PARALLEL) --randomly-seed=1 --record-slow
 

@@ -2,6 +2,9 @@
 
 Laws over whole memories, processes, servers and frameworks are slow by where they are. Of
 the rest a line of the list names a file or a test. What nobody has timed yet is run.
+
+`long.txt` has the files that take longest. Several workers take these first, so that in the
+end none of them has a long one left while the others have nothing to do.
 """
 
 from __future__ import annotations
@@ -12,14 +15,17 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from thorough import THOROUGH
+
 HERE = Path(__file__).parent
-LIST = HERE / "slow.txt"
+LIST, LONG = HERE / "slow.txt", HERE / "long.txt"
 ALWAYS = (
     "conformance", "e2e", "golden", "property", "unit/integrations", "unit/store/test_postgres_*.py",
 )  # fmt: skip
 SLOW_SETUP_S = 0.3  # what a whole file waits for
 SLOW_S = 0.05  # of one test with all its rows; what is quicker takes half a minute together
 MOSTLY = 0.7  # a file with so many slow tests is slow
+LONG_S = 3.0  # of a whole file
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,7 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.quick:
         config.pluginmanager.register(_LeaveOut(LIST.read_text().split()))
-    if config.option.record_slow and not hasattr(config, "workerinput"):
+    is_worker = hasattr(config, "workerinput")
+    if is_worker and not config.option.quick and not THOROUGH:  # there the order is random
+        config.pluginmanager.register(_LongFirst(LONG.read_text().split()))
+    if config.option.record_slow and not is_worker:
         config.pluginmanager.register(_Record())
 
 
@@ -55,6 +64,15 @@ class _LeaveOut:
         return _name(item.nodeid) in self._tests or "slow" in item.keywords
 
 
+class _LongFirst:
+    def __init__(self, listed: list[str]) -> None:
+        self._places = {name: place for place, name in enumerate(listed)}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        last = len(self._places)
+        items.sort(key=lambda item: self._places.get(_file(_name(item.nodeid)), last))
+
+
 class _Record:
     def __init__(self) -> None:
         self._took: Counter[str] = Counter()
@@ -67,7 +85,9 @@ class _Record:
             self._waited_for.add(_file(name))
 
     def pytest_sessionfinish(self) -> None:
-        LIST.write_text("".join(f"{line}\n" for line in slow_ones(self._took, self._waited_for)))
+        slow = slow_ones(self._took, self._waited_for)
+        for place, lines in ((LIST, slow), (LONG, long_files(self._took))):
+            place.write_text("".join(f"{line}\n" for line in lines))
 
 
 def _name(nodeid: str) -> str:
@@ -87,6 +107,14 @@ def slow_ones(took: Mapping[str, float], waited_for: Collection[str]) -> list[st
         whole = file in waited_for or len(ones) >= MOSTLY * len(names)
         slow += [file] if whole else ones
     return sorted(slow)
+
+
+def long_files(took: Mapping[str, float]) -> list[str]:
+    """The files that took long with all their tests, the longest first."""
+    files: Counter[str] = Counter()
+    for name, seconds in took.items():
+        files[_file(name)] += seconds
+    return [name for name, seconds in files.most_common() if seconds >= LONG_S]
 
 
 def _file(name: str) -> str:
