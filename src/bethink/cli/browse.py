@@ -33,6 +33,7 @@ from bethink.cli.output import (
 from bethink.core import plural
 from bethink.errors import NotFound
 from bethink.model import LIFECYCLES, THREAD_STATES, Query
+from bethink.model.item import REFUSED, WAITING
 from bethink.render.wire import insight_json, item_json, mapping_json, provenance_json, thread_json
 from bethink.retrieval.provenance import mark_outdated, recorded_sources
 from bethink.retrieval.query_builder import describe_unmatched, make_filters
@@ -58,10 +59,23 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
         revisions = memory.history(item.id) if with_history else []
     past = {"history": [item_json(revision) for revision in revisions]} if with_history else {}
     app.document(item_json(item) | past)
-    print_item(app.out, item)
+    if item.ended_by in (WAITING, REFUSED):
+        _print_waiting(app, item)
+    else:
+        print_item(app.out, item)
     if with_history:
         app.out.line()
         print_revisions(app.out, revisions)
+
+
+def _print_waiting(app: App, item: Item) -> None:
+    """Print a memory of the inbox with the text and the reason that it has there."""
+    from bethink.ingest.inbox import SEALED, unseal  # start-up time: seldom needed
+
+    waits = unseal(item)
+    fields = {name: value for name, value in item.metadata.items() if name != SEALED}
+    print_item(app.out, item._replace(text=waits.text, metadata=fields))
+    app.note(f"in the inbox: {waits.reason}")
 
 
 @command(

@@ -17,6 +17,7 @@ from bethink.cli.output import bold, dim, green, one_line, yellow
 from bethink.errors import ModelError, Refused, SomeRefused
 from bethink.model import superseding_ids
 from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
+from bethink.render.quoting import removed_kinds
 from bethink.render.wire import item_json, outcome_json
 
 if TYPE_CHECKING:
@@ -221,6 +222,8 @@ def update(
     else:
         done = green("updated") if item.rev > before else "unchanged"
         app.out.line(done, " ", bold(item.id), dim(f" revision {item.rev}"))
+        if removed := removed_kinds(changes.get("text", item.text), item.text):
+            app.out.line(dim(f"  redacted: {', '.join(removed)}"))
         for other in newer:
             app.out.line("  superseded by ", bold(other), ", so recall does not return it")
             app.out.line(dim(f'    correct that one: bethink update {other} "..."'))

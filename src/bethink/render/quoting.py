@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -67,6 +68,12 @@ def one_line(text: str, max_chars: int = 300) -> str:
     """A text on one line without hidden characters, truncated where it is too long."""
     shown = strip_hidden(text).strip().translate(_LINE_BREAK_ESCAPES)
     return shown if len(shown) <= max_chars else shown[: max_chars - 1] + "…"
+
+
+def removed_kinds(given: str, stored: str) -> list[str]:
+    """The kinds of secrets that were taken out of a text before it was stored."""
+    kinds = dict.fromkeys(re.findall(r"\[redacted:([\w-]+)\]", stored))
+    return [kind for kind in kinds if f"[redacted:{kind}]" not in given]
 
 
 def quote_item(item: Item, *more: str) -> Quote:

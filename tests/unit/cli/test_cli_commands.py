@@ -148,6 +148,27 @@ def test_show_leaves_out_what_is_usual(call: Caller) -> None:
         assert fact in said
 
 
+def test_an_update_tells_of_a_secret_that_it_loses(call: Caller) -> None:
+    """Two codes are the same text once they are removed: "unchanged" alone would hide why."""
+    told = call("update", call.remember("The garage code is 4711"), "The garage code is 9988")
+
+    assert "unchanged" in told.out
+    assert "redacted: pin" in told.out
+
+
+def test_show_has_the_text_of_what_waits(call: Caller) -> None:
+    """Not an empty memory with its draft among the metadata."""
+    call("config", "set", "review_import", "wait")
+    call("import", "-", "--from", "lines", stdin=b"The API allows 90 calls a minute\n")
+    (waiting,) = call("inbox", "--json").told
+
+    said = call("show", waiting["id"])
+
+    assert "  The API allows 90 calls a minute\n" in said.out
+    assert "draft" not in said.out
+    assert "in the inbox: " in said.err
+
+
 def test_history_shows_what_changed(call: Caller) -> None:
     """Revision by revision; JSON has all of them."""
     item_id = call.remember("The limit is 5", "--kind", "fact")

@@ -17,7 +17,7 @@ from bethink.ingest.updates import JUDGED
 from bethink.memory import Memory
 from bethink.model import Remembered, superseding_ids
 from bethink.people import SPACE, PersonMemory
-from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item
+from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item, removed_kinds
 from bethink.render.wire import record_json
 from bethink.server.tools.answers import (
     count_fitting,
@@ -189,6 +189,8 @@ def update_memory(call: Call) -> Reply:
     if item.id != after.id and not call.memory.store.items.get([item.id]):
         content["erased"] = [item.id]
         text += f"\nerased {item.id} with its history, for all who saw it"
+    if removed := removed_kinds(given.get("text", after.text), after.text):
+        text += f"\nremoved secrets: {', '.join(removed)}"
     if newer := superseding_ids(after, call.memory.links(after.id)):
         text += f"\nsuperseded by {', '.join(newer)}, so recall does not return it"
         text += "; correct that one"

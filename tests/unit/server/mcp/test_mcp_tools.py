@@ -203,6 +203,17 @@ def test_a_correction_keeps_the_id_and_the_past(ask: Ask) -> None:
         ask("update_memory", id=item)
 
 
+def test_a_correction_tells_of_a_secret_that_it_loses(ask: Ask) -> None:
+    """Else "unchanged" would be all that is heard of it."""
+    stored = ask("remember", text="The garage code is 4711")
+
+    told = ask("update_memory", id=stored.content["id"], text="The garage code is 9988")
+
+    assert "removed secrets: pin" in stored.text
+    assert "removed secrets: pin" in told.text
+    assert "secrets" not in ask("update_memory", id=stored.content["id"], kind="note").text
+
+
 def test_a_correction_made_twice_is_made_once(ask: Ask, memory: Memory) -> None:
     """A call that is repeated leaves the memory as the first has left it."""
     stored = ask("remember", text="Releases are cut on Tuesdays", tags=["release"]).content
