@@ -5,6 +5,7 @@ Schemas of arguments are made from limits or a declaration, those of answers fro
 
 from __future__ import annotations
 
+from functools import partial
 from types import UnionType
 from typing import Literal, Union, get_args, get_origin
 
@@ -192,9 +193,12 @@ RECALL_OPTIONS = (
     *("episode_k", "max_tokens", "offset", "cursor", "track", "profile", "whole"),
     *("min_confidence", "min_relevance", "turns_before", "own_session", "include_superseded"),
 )
+_recalling = partial(Tool, module="bethink.server.tools.recall")
+_browsing = partial(Tool, module="bethink.server.tools.browse")
+_writing = partial(Tool, module="bethink.server.tools.write")
 EXPLAIN_OPTIONS = ("profile", "k", "min_relevance", "turns_before", "own_session")
 
-RECALL = Tool(
+RECALL = _recalling(
     "recall",
     "Recall memories",
     "Find memories that answer a question: decisions, facts, preferences, earlier work. "
@@ -234,13 +238,12 @@ RECALL = Tool(
         ),
         profile=str,
     ),
-    "bethink.server.tools.recall",
     read_only=True,
     max_text=None,
     view=URI,
 )
 
-REMEMBER = Tool(
+REMEMBER = _writing(
     "remember",
     "Remember something",
     "Store one memory that will matter later: a decision and its reason, a fact, a preference, "
@@ -275,11 +278,10 @@ REMEMBER = Tool(
         flags=list[str],
         pending=list[str],
     ),
-    "bethink.server.tools.write",
     idempotent=True,
 )
 
-UPDATE_MEMORY = Tool(
+UPDATE_MEMORY = _writing(
     "update_memory",
     "Correct a memory",
     "Correct the text or other fields of a memory. Its id stays, and the old text can be "
@@ -296,11 +298,10 @@ UPDATE_MEMORY = Tool(
     record(
         "erased", id=str, rev=int, changed=list[str], erased=list[str], notice=NOTICE, memory=MEMORY
     ),
-    "bethink.server.tools.write",
     idempotent=True,
 )
 
-FORGET = Tool(
+FORGET = _writing(
     "forget",
     "Forget memories",
     "Remove memories from recall, in two steps. With ids (or sweep) nothing changes: it returns "
@@ -328,12 +329,11 @@ FORGET = Tool(
         left=_LEFT_UNDONE,
         out_of_reach=described(list[str], "Places where copies may remain."),
     ),
-    "bethink.server.tools.write",
     destructive=True,
     max_text=SNIPPET_CHARS,
 )
 
-LIST_ENTITIES = Tool(
+LIST_ENTITIES = _browsing(
     "list_entities",
     "List entities",
     "List the entities that memories mention (people, projects, tools, files ...), the most "
@@ -353,11 +353,10 @@ LIST_ENTITIES = Tool(
         ],
         more=bool,
     ),
-    "bethink.server.tools.browse",
     read_only=True,
 )  # fmt: skip
 
-RECALL_FILE = Tool(
+RECALL_FILE = _recalling(
     "recall_file",
     "Recall a file's history",
     "Show what is known of a file: memories, edits by day and their reasons. Call it "
@@ -378,11 +377,10 @@ RECALL_FILE = Tool(
         intents=[record(text=str, times=int, last_at=str)],
         memories=[record(id=str, text=str, when=str, code=str)],
     ),
-    "bethink.server.tools.recall",
     read_only=True,
 )
 
-EXPLAIN = Tool(
+EXPLAIN = _recalling(
     "explain",
     "Explain an answer",
     "Explain why a memory is in an answer (its score) or not (the stage that dropped it, and how "
@@ -402,14 +400,13 @@ EXPLAIN = Tool(
         notice=NOTICE,
         details=dict,
     ),
-    "bethink.server.tools.recall",
     read_only=True,
 )
 
 DEFAULT_TOOLS = (RECALL, REMEMBER, UPDATE_MEMORY, FORGET, LIST_ENTITIES, RECALL_FILE, EXPLAIN)
 _LEFT_OUT = described(int, "Number of entries that are not shown.")
 
-READ_SMART = Tool(
+READ_SMART = _recalling(
     "read_smart",
     "Read a file or its changes",
     "Read a file of this project. The first call returns the whole file, later calls only the "
@@ -431,11 +428,10 @@ READ_SMART = Tool(
         reads=int,
         notes=list[str],
     ),
-    "bethink.server.tools.recall",
     max_text=None,
 )
 
-NOTE_EDIT = Tool(
+NOTE_EDIT = _recalling(
     "note_edit",
     "Record a file edit",
     "Record what was done to a file and why, for recall_file. Recording an edit twice has no "
@@ -450,10 +446,9 @@ NOTE_EDIT = Tool(
         item=text("Id of a memory about it, which recall_file then shows.", 200),
     ),
     record(new=int, known=int),
-    "bethink.server.tools.recall",
 )
 
-CONSOLIDATE = Tool(
+CONSOLIDATE = _browsing(
     "consolidate",
     "Consolidate memories",
     "Merge near-duplicates, and condense groups of unused memories into one, in two steps. "
@@ -475,10 +470,9 @@ CONSOLIDATE = Tool(
         left=_LEFT_UNDONE,
         left_out=described(int, "Number of proposals that are not shown."),
     ),
-    "bethink.server.tools.browse",
 )
 
-UNDO = Tool(
+UNDO = _browsing(
     "undo",
     "Undo a change",
     "Undo the last change of a memory, the last change made here, or a whole run of "
@@ -488,10 +482,9 @@ UNDO = Tool(
         preview=flag("Only show what would be undone."),
     ),
     record(done=bool, id=str, doing=str, restored=list[str], taken_back=list[str]),
-    "bethink.server.tools.browse",
 )
 
-HISTORY = Tool(
+HISTORY = _browsing(
     "history",
     "A memory's revisions",
     "List the revisions of a memory, oldest first: its text before each correction. If there "
@@ -507,21 +500,19 @@ HISTORY = Tool(
         revisions=[record(rev=int, text=str, **dict.fromkeys(("from", "to"), _TEXT_OR_NULL))],
         left_out=_LEFT_OUT,
     ),
-    "bethink.server.tools.browse",
     read_only=True,
 )
 
-TIMELINE = Tool(
+TIMELINE = _browsing(
     "timeline",
     "Memories before and after",
     "Show a memory with those stored or said just before and after it, oldest first.",
     arguments("id", id=ID, window=whole("Memories on each side; default 5.", 1, 50)),
     record(notice=NOTICE, memories=[MEMORY], left_out=_LEFT_OUT),
-    "bethink.server.tools.browse",
     read_only=True,
 )
 
-THREADS = Tool(
+THREADS = _browsing(
     "threads",
     "List ongoing topics",
     "List long-running topics (threads), the last changed first. With an id: one thread as a "
@@ -537,11 +528,10 @@ THREADS = Tool(
         more=described(bool, "Whether there are more threads."),
         left_out=described(int, "Number of older memories that are not shown."),
     ),
-    "bethink.server.tools.browse",
     read_only=True,
 )
 
-INSIGHTS = Tool(
+INSIGHTS = _browsing(
     "insights",
     "Show the insight tree",
     "Show the tree of insights derived from the memories, each with its sources. If it is too "
@@ -551,11 +541,10 @@ INSIGHTS = Tool(
         offset=whole("Skip the first N insights, from the top.", 0, 100_000),
     ),
     record(notice=NOTICE, insights=[dict], left_out=_LEFT_OUT),
-    "bethink.server.tools.browse",
     read_only=True,
 )
 
-LINK = Tool(
+LINK = _writing(
     "link",
     "Relate two memories",
     "Say how a memory relates to another one, or with remove take such a relation back. A "
@@ -568,7 +557,6 @@ LINK = Tool(
         remove=flag("Remove the relation."),
     ),
     record(status=Literal["linked", "removed", "unchanged"], id=str, relation=str, other=str),
-    "bethink.server.tools.write",
     idempotent=True,
 )
 
