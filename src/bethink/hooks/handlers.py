@@ -24,6 +24,9 @@ from bethink.hooks.dispatch import given_deadline_s, slowness
 from bethink.models import embedder_provider
 from bethink.models.rerank import reranker_provider
 from bethink.store import space_exists
+from bethink.worker import should_start_worker
+from bethink.worker.client import enqueue_job, request_worker
+from bethink.worker.files import worker_paths
 
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
@@ -147,7 +150,7 @@ def _record_edit(payload: Json) -> None:
     job = {"transcript": str(transcript), "session": _session_id(payload)}
     # The agent waits for every call of this hook, so hand it to the worker.
     to_worker = not by_subagent and bool(_session_id(payload)) and _worker_available(settings)
-    if to_worker and _enqueue("edits", job, settings):
+    if to_worker and enqueue_job("edits", job, settings=settings):
         return
     from bethink.agents.capture import capture_edits  # start-up time: not with a worker
 
@@ -190,7 +193,7 @@ def _capture_session(payload: Json, *, session_ends: bool) -> str:
     too_large = (
         session_ends and transcript.stat().st_size - state.captured.start > _LARGE_TRANSCRIPT_BYTES
     )
-    if too_large and _enqueue("capture", job, settings):
+    if too_large and enqueue_job("capture", job, settings=settings):
         return ""
     from bethink.agents.capture import capture, count_new_turns  # start-up time
 
@@ -198,7 +201,7 @@ def _capture_session(payload: Json, *, session_ends: bool) -> str:
     if not new:
         return ""
     to_worker = _worker_available(settings) or (session_ends and new > _MAX_INLINE_TURNS)
-    if to_worker and _enqueue("capture", job, settings):
+    if to_worker and enqueue_job("capture", job, settings=settings):
         return ""
     with _open_memory(settings) as memory:
         capture(memory, transcript, session=_session_id(payload), host=HOST)
@@ -274,14 +277,9 @@ def _request_worker(kind: str, payload: Json, settings: Settings) -> str | None:
     """Return the answer of a running worker; None if there is none."""
     if settings.worker == "off":
         return None
-    from bethink.worker.files import worker_paths  # start-up time: only with a worker
-
     paths = worker_paths()
     if not paths.is_open:
         return None
-    from bethink.worker import should_start_worker
-    from bethink.worker.client import request_worker
-
     wait_for_worker = slowness() > 1 or should_start_worker(settings)
     limits_s = _WORKER_TIMEOUT_S if wait_for_worker else _WORKER_TIMEOUT_LIGHT_MODELS_S
     usual_s = min(limits_s[kind] * slowness(), _MAX_WORKER_WAIT_S)
@@ -296,9 +294,6 @@ def _request_worker(kind: str, payload: Json, settings: Settings) -> str | None:
 def _worker_available(settings: Settings) -> bool:
     if settings.worker == "off":
         return False
-    from bethink.worker import should_start_worker
-    from bethink.worker.files import worker_paths
-
     return should_start_worker(settings) or worker_paths().is_open
 
 
@@ -309,12 +304,4 @@ def _warm_up(settings: Settings) -> None:
     machine takes to load our modules.
     """
     if settings.worker != "off":
-        from bethink.worker.client import enqueue_job
-
         enqueue_job("warm", {}, settings=settings)
-
-
-def _enqueue(kind: str, job: Json, settings: Settings) -> bool:
-    from bethink.worker.client import enqueue_job
-
-    return enqueue_job(kind, job, settings=settings)
