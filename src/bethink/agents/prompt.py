@@ -6,13 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bethink.agents.briefing import (
-    format_context,
-    frame_cost,
-    is_safe_to_inject,
-    quote_cost,
-    sanitize_quote,
-)
+from bethink.agents import briefing
 from bethink.agents.session import session_state
 from bethink.core.lazy import lazy_pattern
 from bethink.core.sentences import sentences
@@ -84,7 +78,7 @@ def prompt_context(memory: Memory, payload: Mapping[str, object]) -> str:
     }
     opening = OPENING if sure else f"{OPENING} {UNSURE_NOTICE}"
     best_first = sorted(fresh.values(), key=_relevance, reverse=True)
-    return format_context(opening, list(_fit_to_budget(best_first)), NAME)
+    return briefing.format_context(opening, list(_fit_to_budget(best_first)), NAME)
 
 
 def _clauses(question: str) -> list[str]:
@@ -144,7 +138,7 @@ def query_from_prompt(prompt: str) -> str:
 
 def _is_new_to_session(hit: Candidate, session: str) -> bool:
     own = bool(session) and hit.item.session == session
-    return not own and is_safe_to_inject(hit.item)
+    return not own and briefing.is_safe_to_inject(hit.item)
 
 
 def _is_informative(item: Item, question: str) -> bool:
@@ -161,10 +155,10 @@ def _is_informative(item: Item, question: str) -> bool:
 
 def _fit_to_budget(hits: list[Candidate]) -> Iterator[Quote]:
     """Yield as many of the best hits as fit, each cut as little as needed."""
-    room = MAX_PROMPT_TOKENS - frame_cost(OPENING)
+    room = MAX_PROMPT_TOKENS - briefing.frame_cost(OPENING)
     for hit in hits[:_MAX_MEMORIES]:
-        quotes = (sanitize_quote(quote_hit(hit), longest) for longest in _TEXT_CHAR_LIMITS)
-        quote = next((fitting for fitting in quotes if quote_cost(fitting) <= room), None)
+        quotes = (briefing.sanitize_quote(quote_hit(hit), longest) for longest in _TEXT_CHAR_LIMITS)
+        quote = next((fitting for fitting in quotes if briefing.quote_cost(fitting) <= room), None)
         if quote is not None:
             yield quote
-            room -= quote_cost(quote)
+            room -= briefing.quote_cost(quote)

@@ -16,18 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from bethink.config import paths
 from bethink.config.changes import SYSTEMS, Change, Source, aliases_file
-from bethink.config.paths import (
-    CONFIG_VARIABLE,
-    PROJECT_FOLDER,
-    config_folder,
-    find_project,
-    home_folder,
-    is_file,
-    make_private_folder,
-    project_files,
-    working_folder,
-)
 from bethink.core import closest_name
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.dataclass import dataclass, field, replace
@@ -174,7 +164,7 @@ class Settings:
 
     def profile_folders(self) -> tuple[Path, ...]:
         """Folders of user-defined profiles; the project's comes last and wins."""
-        roots = (self.config, self.project and self.project / PROJECT_FOLDER)
+        roots = (self.config, self.project and self.project / paths.PROJECT_FOLDER)
         return tuple(root / "profiles" for root in roots if root is not None)
 
 
@@ -434,9 +424,9 @@ def load_settings(
     including overridden ones.
     """
     env = os.environ if env is None else env
-    start = start or working_folder()
-    home, config = home_folder(env), config_folder(env)
-    project = start and find_project(start, home)
+    start = start or paths.working_folder()
+    home, config = paths.home_folder(env), paths.config_folder(env)
+    project = start and paths.find_project(start, home)
     theirs = ForeignConfig.from_environment(env, home, project)
     found: dict[str, tuple[SettingValue, Origin]] = {}
     for name, value, origin, folder in (
@@ -488,7 +478,7 @@ def _from_foreign_config(
 def _from_file(
     path: Path, kind: Literal["user file", "project file"], folder: Path
 ) -> _SettingValues:
-    if not is_file(path):
+    if not paths.is_file(path):
         return
     origin = Origin(kind, str(path))
     for name, value in read_table(path).items():
@@ -546,7 +536,7 @@ def _from_environment(env: Mapping[str, str], folder: Path | None) -> _SettingVa
             yield name, value, Origin("environment", variable), folder
         elif (
             name not in SETTINGS_BY_NAME
-            and variable != CONFIG_VARIABLE
+            and variable != paths.CONFIG_VARIABLE
             and (closest := closest_name(name, SETTINGS_BY_NAME, _LIKE))
         ):
             # Other tools may have such variables; only a probable typo is refused.
@@ -570,8 +560,8 @@ def _from_arguments(overrides: Mapping[str, object], folder: Path | None) -> _Se
 
 def set_user_setting(name: str, value: SettingValue, env: Mapping[str, str] | None = None) -> Path:
     """Write one setting to the user's file (None removes it) and return the file."""
-    path = config_folder(os.environ if env is None else env) / "config.toml"
-    cwd = working_folder()
+    path = paths.config_folder(os.environ if env is None else env) / "config.toml"
+    cwd = paths.working_folder()
     if value is not None and find_setting(name).type is Path and cwd is not None:
         # A relative path is relative to the working directory, not to the file's folder.
         value = cwd / Path(str(value)).expanduser()
@@ -582,11 +572,13 @@ def set_project_setting(
     name: str, value: SettingValue, start: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Path:
     """Write one setting to the file of the project that ``start`` belongs to."""
-    start = start or working_folder()
-    root = start and find_project(start, home_folder(os.environ if env is None else env))
+    start = start or paths.working_folder()
+    root = start and paths.find_project(
+        start, paths.home_folder(os.environ if env is None else env)
+    )
     if root is None:
         raise BadSetting("this folder is not in a project", remedy="create one: mkdir .bethink")
-    path = _project_file(root) or root / PROJECT_FOLDER / "config.toml"
+    path = _project_file(root) or root / paths.PROJECT_FOLDER / "config.toml"
     refuse_in_project(find_setting(name).name, value, str(path))
     _refuse_notes_outside(name, value, root, str(path))
     return _write_setting(path, name, value, keep_mode=True)
@@ -605,7 +597,7 @@ def _write_setting(path: Path, name: str, value: SettingValue, *, keep_mode: boo
 
 
 def _project_file(root: Path) -> Path | None:
-    files = project_files(root)
+    files = paths.project_files(root)
     if len(files) > 1:
         raise BadSetting(f"both {files[0]} and {files[1]} exist", remedy="keep one of them")
     return files[0] if files else None
@@ -643,7 +635,7 @@ def write_key(path: Path, key: str, value: str | int | bool | None, *, keep_mode
         raise BadSetting(f"{path}: {key} cannot be changed safely", remedy="edit the file by hand")
     mode = real.stat().st_mode & 0o777 if keep_mode and real.exists() else 0o600
     try:
-        make_private_folder(real.parent)
+        paths.make_private_folder(real.parent)
         atomic_replace(real, new.encode(), mode=mode)
     except OSError as error:
         raise BadSetting(f"{real} cannot be written: {error.strerror}") from error

@@ -21,6 +21,7 @@ from bethink.core import plural
 from bethink.core.atomic_write import replace_unchanged
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
+from bethink.folders import codec
 from bethink.folders.base import (
     Base,
     FileState,
@@ -33,26 +34,6 @@ from bethink.folders.base import (
     read_source,
     save_base,
     scan_folder,
-)
-from bethink.folders.codec import (
-    OWN_KEYS,
-    PROPERTY,
-    Block,
-    Document,
-    Editable,
-    block_id,
-    editable_of,
-    fits_item,
-    fold_path,
-    format_conflict,
-    format_item,
-    format_note,
-    indent_of,
-    new_document,
-    note_name,
-    parse_document,
-    slug_of,
-    whole_note,
 )
 from bethink.folders.reading import Line, Plan, Report, Work, apply_plan, count_reverted, make_plan
 from bethink.importers import AUTO
@@ -85,7 +66,7 @@ class Writer:
         self._work, self._scan = work, scan
         self._refs: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for one, row in work.base.rows.items():
-            self._refs[row.path][block_id(one)] = one
+            self._refs[row.path][codec.block_id(one)] = one
         self._pages = {
             path: Page(path, source.document.group, source, assigned.get(path, {}), [])
             for path, source in scan.sources.items()
@@ -150,8 +131,8 @@ class Writer:
         sort, _, topic = page.group.partition(":")
         if sort == "note":
             return True
-        shown = editable_of(item, self._work.shown_links(item_id))
-        return item.topic == (topic if sort == "topic" else None) and fits_item(shown, None)
+        shown = codec.editable_of(item, self._work.shown_links(item_id))
+        return item.topic == (topic if sort == "topic" else None) and codec.fits_item(shown, None)
 
     def _place(self, items: Iterable[Item]) -> None:
         """Choose the files of memories that have none."""
@@ -159,7 +140,7 @@ class Writer:
         groups = {state.group: path for path, state in scan.unchanged.items()}
         groups |= {page.group: page.path for page in self._pages.values()}
         held = {work.base.files[path].group for path in scan.held if path in work.base.files}
-        taken = {fold_path(name) for name in scan.names}
+        taken = {codec.fold_path(name) for name in scan.names}
         for item in sorted(items, key=lambda item: (item.when, item.id)):
             group = _group_of(item, work)
             path = groups.get(group, "") if group != "note" else ""
@@ -203,18 +184,18 @@ class Writer:
             self._rows |= {item_id: row} if (row := work.base.rows.get(item_id)) else {}
             return
         item, links = work.visible[item_id], work.shown_links(item_id)
-        digest = editable_of(item, links).digest
+        digest = codec.editable_of(item, links).digest
         self._rows[item_id] = Row(path, item.rev, digest, links, work.conflicts.get(item_id, 0))
 
     def _shows(self, path: str, content: bytes, ids: Iterable[str]) -> bool:
         """Whether a file shows these memories when it is read again."""
-        document = parse_document(content, path)
+        document = codec.parse_document(content, path)
         refs = {block.ref for block in document.blocks} if document else set()
-        return refs >= {block_id(one) for one in ids if one not in self._work.frozen}
+        return refs >= {codec.block_id(one) for one in ids if one not in self._work.frozen}
 
-    def _compose(self, page: Page) -> Document | None:
+    def _compose(self, page: Page) -> codec.Document | None:
         """Return the file as it should be; None where nothing would be left of it."""
-        document = page.source.document if page.source else new_document(page.group)
+        document = page.source.document if page.source else codec.new_document(page.group)
         if page.group != "note":
             return self._compose_list(page, document)
         item_id = next(iter((*page.ids.values(), *page.joining)), "")
@@ -222,14 +203,14 @@ class Writer:
             return document
         if self._places.get(item_id) != page.path:
             return None
-        shown, ref, other = self._shown(item_id), block_id(item_id), self._conflict(item_id)
+        shown, ref, other = self._shown(item_id), codec.block_id(item_id), self._conflict(item_id)
         for block in document.blocks:
-            now = block.shown if other else whole_note(document)
+            now = block.shown if other else codec.whole_note(document)
             if (now, block.ref) == (shown, ref) and bool(other) == (block.stop > block.end):
                 return document
-        return format_note(document, shown, ref, other)
+        return codec.format_note(document, shown, ref, other)
 
-    def _compose_list(self, page: Page, document: Document) -> Document | None:
+    def _compose_list(self, page: Page, document: codec.Document) -> codec.Document | None:
         lines, end = list(document.lines), document.newline
         at = document.blocks[-1].stop if document.blocks else len(lines)
         if page.joining and at and not lines[at - 1].endswith("\n"):
@@ -244,42 +225,44 @@ class Writer:
         if len(body) < len(document.lines) - document.head[1] and not any(map(str.strip, body)):
             return (
                 None
-                if set(document.keys) <= set(OWN_KEYS)
+                if set(document.keys) <= set(codec.OWN_KEYS)
                 else document._replace(lines=tuple(lines))
             )
         return document._replace(lines=tuple(lines))
 
-    def _compose_block(self, lines: list[str], block: Block, item_id: str, page: Page) -> None:
+    def _compose_block(
+        self, lines: list[str], block: codec.Block, item_id: str, page: Page
+    ) -> None:
         """Replace, remove or leave the lines of a memory."""
         row = self._work.base.rows.get(item_id)
         stop = block.stop if row and row.conflict else block.end
         if self._places.get(item_id) != page.path:
             del lines[block.start : stop]
             return
-        end, indent = page.newline, indent_of(lines[block.start])
+        end, indent = page.newline, codec.indent_of(lines[block.start])
         other = self._conflict(item_id, f"{indent}  ").replace("\n", end)
         if bool(other) != (block.stop > block.end) and (other or (row and row.conflict)):
             lines[block.end : block.stop] = other.splitlines(keepends=True)
-        if (block.shown, block.ref) == (self._shown(item_id), block_id(item_id)):
+        if (block.shown, block.ref) == (self._shown(item_id), codec.block_id(item_id)):
             return
         fresh = [f"{indent}{line}{end}" for line in self._lines(item_id)]
         bullet = len(indent) + 1
         fresh[0] = lines[block.start][:bullet] + fresh[0][bullet:]  # as in the file
-        fresh[1:1] = filter(PROPERTY.fullmatch, lines[block.start : block.end])
+        fresh[1:1] = filter(codec.PROPERTY.fullmatch, lines[block.start : block.end])
         if not lines[block.end - 1].endswith("\n"):
             fresh[-1] = fresh[-1].removesuffix(end)
         lines[block.start : block.end] = fresh
 
     def _lines(self, item_id: str) -> list[str]:
-        return format_item(self._shown(item_id), block_id(item_id))
+        return codec.format_item(self._shown(item_id), codec.block_id(item_id))
 
-    def _shown(self, item_id: str) -> Editable:
+    def _shown(self, item_id: str) -> codec.Editable:
         """Return a memory as its file shows it, with links to the places of others."""
         links = [
             (relation, _target(other, self._places.get(other, "")))
             for relation, other in self._work.shown_links(item_id)
         ]
-        return editable_of(self._work.visible[item_id], links)
+        return codec.editable_of(self._work.visible[item_id], links)
 
     def _conflict(self, item_id: str, indent: str = "") -> str:
         """Return the callout with the other version of a memory; empty where there is none."""
@@ -288,12 +271,12 @@ class Writer:
         for one in history:
             if one.rev == rev and one.classification <= self._work.base.ceiling:
                 label = f"{one.writer}, {one.live_from or one.stored_at:%Y-%m-%d %H:%M}"
-                return format_conflict(one.text, label, indent)
+                return codec.format_conflict(one.text, label, indent)
         return ""
 
 
 def _group_of(item: Item, work: Work) -> str:
-    if not fits_item(editable_of(item, work.shown_links(item.id))):
+    if not codec.fits_item(codec.editable_of(item, work.shown_links(item.id))):
         return "note"
     return f"topic:{item.topic}" if item.topic else f"day:{item.when.astimezone(UTC):%Y-%m-%d}"
 
@@ -301,18 +284,18 @@ def _group_of(item: Item, work: Work) -> str:
 def _target(item_id: str, path: str) -> str:
     """Return what a link to a memory says: its file, and its block where it has others."""
     stem = path.removesuffix(".md")
-    return stem if path.startswith("notes/") else f"{stem}#^{block_id(item_id)}"
+    return stem if path.startswith("notes/") else f"{stem}#^{codec.block_id(item_id)}"
 
 
 def _free_path(group: str, item: Item, taken: set[str]) -> str:
     """Return the path of a new file, which no other has in any spelling."""
     sort, _, name = group.partition(":")
-    wanted = note_name(item) if sort == "note" else f"{sort}s/{slug_of(name)}.md"
+    wanted = codec.note_name(item) if sort == "note" else f"{sort}s/{codec.slug_of(name)}.md"
     path, number = wanted, 1
-    while fold_path(path) in taken:
+    while codec.fold_path(path) in taken:
         number += 1
         path = f"{wanted.removesuffix('.md')}-{number}.md"
-    taken.add(fold_path(path))
+    taken.add(codec.fold_path(path))
     return path
 
 

@@ -9,13 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.agents.session import (
-    SessionState,
-    quoted_ids,
-    resolve_in_project,
-    session_settings,
-    sessions_folder,
-)
+from bethink.agents import session
 from bethink.config.spaces import resolve_space
 from bethink.core.blas import load_numpy
 from bethink.core.dataclass import replace
@@ -93,7 +87,7 @@ def _record_given(context: str, settings: Settings, payload: Json) -> str:
     if context:
         from bethink.agents.briefing import estimate_max_tokens  # start-up time
 
-        ids = quoted_ids(context)
+        ids = session.quoted_ids(context)
         tokens = estimate_max_tokens(context) // max(1, len(ids))
         event, at = _text_field(payload, "hook_event_name"), datetime.now(UTC).isoformat()
         # On a full disk, giving a memory twice is better than not at all.
@@ -212,12 +206,12 @@ def _capture_session(payload: Json, *, session_ends: bool) -> str:
 
 
 def _load_settings(payload: Json) -> Settings | None:
-    return session_settings(os.environ, _text_field(payload, "cwd"), host=HOST)
+    return session.session_settings(os.environ, _text_field(payload, "cwd"), host=HOST)
 
 
-def _session_state(settings: Settings, payload: Json) -> SessionState:
+def _session_state(settings: Settings, payload: Json) -> session.SessionState:
     space = resolve_space(None, settings).name
-    return SessionState(sessions_folder(settings, space), _session_id(payload))
+    return session.SessionState(session.sessions_folder(settings, space), _session_id(payload))
 
 
 def _without_slow_models(settings: Settings) -> Settings:
@@ -250,7 +244,8 @@ def _edits_project_file(payload: Json, settings: Settings) -> bool:
     path = _text_field(paths, "file_path") or _text_field(paths, "notebook_path")
     return (
         bool(path)
-        and resolve_in_project(path, _text_field(payload, "cwd"), settings.project) is not None
+        and session.resolve_in_project(path, _text_field(payload, "cwd"), settings.project)
+        is not None
     )
 
 

@@ -24,16 +24,9 @@ from bethink.core.json_values import Json
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
+from bethink.importers import turn_text
 from bethink.importers.entry import Entry, Reader, line_of, split_text, time_of
 from bethink.importers.streams import displayable_name, file_names_under, skip_line
-from bethink.importers.turn_text import (
-    EchoFilter,
-    fenced_texts,
-    find_statement,
-    is_uninformative,
-    storable_text,
-    strip_host_text,
-)
 from bethink.model import Draft, Operation
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -121,7 +114,9 @@ def read_commands(path: Path, *, start: int = 0) -> Iterator[Command]:
             for block in _blocks(entry):
                 given = block.get("input")
                 if block.get("name") == "Bash" and isinstance(given, dict):
-                    asked[str(block.get("id"))] = storable_text(str(given.get("command") or ""))
+                    asked[str(block.get("id"))] = turn_text.storable_text(
+                        str(given.get("command") or "")
+                    )
                 command = asked.pop(str(block.get("tool_use_id")), "")
                 if command:
                     failed = bool(block.get("is_error"))
@@ -133,7 +128,7 @@ def _error_line(block: _Entry) -> str:
     """The last line that names an error, as counts of errors often follow it, or the last one."""
     lines = [one.strip() for text in _all_strings(block.get("content")) for one in text.split("\n")]
     named = [one for one in lines if _NAMED_ERROR.search(one)] or list(filter(None, lines)) or [""]
-    return storable_text(named[-1])[:300]
+    return turn_text.storable_text(named[-1])[:300]
 
 
 def tool_edits(
@@ -144,7 +139,7 @@ def tool_edits(
     if place is None or not isinstance(tool_input, dict):
         return ()
     path = tool_input.get(place[0])
-    named = storable_text(path) if isinstance(path, str) else ""
+    named = turn_text.storable_text(path) if isinstance(path, str) else ""
     return (ToolEdit(named, place[1], at, call),) if named else ()
 
 
@@ -224,7 +219,7 @@ class _TurnCollector:
         if entry.get("type") == "assistant":
             return
         for text in _all_strings(entry):
-            for body in fenced_texts(text) if "<<end " in text else ():
+            for body in turn_text.fenced_texts(text) if "<<end " in text else ():
                 if len(body) <= _MAX_GIVEN_CHARS and body not in self.given:
                     self.given.append(body)
         # The latest output is the most likely to be repeated.
@@ -240,12 +235,12 @@ class _TurnCollector:
                 self.words, said = [], []
                 self._collect_edits(block, entry, start)
             elif kind == "text" and isinstance(block.get("text"), str):
-                said.append(strip_host_text(block["text"]))
+                said.append(turn_text.strip_host_text(block["text"]))
         if text := "\n\n".join(filter(None, said)):
             self.words.append(_AgentText(text, entry, start))
 
     def _collect_edits(self, block: _Entry, entry: _Entry, start: int) -> None:
-        call = storable_text(str(block.get("id") or ""))
+        call = turn_text.storable_text(str(block.get("id") or ""))
         found = tool_edits(str(block.get("name")), block.get("input"), _timestamp(entry), call)
         if found:
             self.edits += found
@@ -265,7 +260,7 @@ class _TurnCollector:
             who=who,
             text=said.text,
             at=_timestamp(said.entry),
-            uuid=storable_text(said.entry["uuid"]),
+            uuid=turn_text.storable_text(said.entry["uuid"]),
             session=_string_field(said.entry, "sessionId"),
             number=self.number,
             cwd=_string_field(said.entry, "cwd"),
@@ -293,7 +288,7 @@ def _user_prompt(entry: _Entry) -> str:
     if any(block.get("type") == "tool_result" for block in blocks):
         return ""
     texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
-    return "\n\n".join(said for text in texts if (said := strip_host_text(text)))
+    return "\n\n".join(said for text in texts if (said := turn_text.strip_host_text(text)))
 
 
 def _unwrap_queued_prompt(entry: _Entry) -> _Entry:
@@ -334,7 +329,7 @@ def _all_strings(value: object) -> Iterator[str]:
 
 def _string_field(entry: _Entry, name: str) -> str:
     value = entry.get(name)
-    return storable_text(value)[:1000] if isinstance(value, str) else ""
+    return turn_text.storable_text(value)[:1000] if isinstance(value, str) else ""
 
 
 def _timestamp(entry: _Entry) -> datetime | None:
@@ -360,11 +355,11 @@ def drafts_of_turns(turns: Iterable[Turn], *, source: str = HOST) -> Iterator[Tu
     Without echoes of what was injected into the session, and without a "yes" or "thanks"
     that says nothing by itself.
     """
-    given, before = EchoFilter(), ""
+    given, before = turn_text.EchoFilter(), ""
     for turn in turns:
         given.add(turn.given)
         own = given.remove_echoes(turn.text, turn.who)
-        tells = not is_uninformative(own, turn.who, before)
+        tells = not turn_text.is_uninformative(own, turn.who, before)
         before = turn.text or before
         yield TurnDraft(turn, turn_draft(turn._replace(text=own), source=source) if tells else None)
 
@@ -376,7 +371,7 @@ def turn_draft(turn: Turn, *, source: str = HOST) -> Draft:
     they come. Its kind is an episode, unless rules find a goal, a decision, a caveat or the
     like in it.
     """
-    found, own = find_statement(turn.text, turn.who), turn.uuid
+    found, own = turn_text.find_statement(turn.text, turn.who), turn.uuid
     if len(own) > _MAX_ID_LENGTH:
         own = hashlib.sha256(own.encode()).hexdigest()
     return Draft(

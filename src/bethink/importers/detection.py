@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from bethink.errors import Refused
+from bethink.importers import streams
 from bethink.importers.abmind import BACKUP_MAGIC, find_abmind
 from bethink.importers.chat_exports import ZIP_MAGIC, conversation_files, open_members
 from bethink.importers.entry import Fields, ReadProgress
@@ -18,16 +19,6 @@ from bethink.importers.markdown import MARKDOWN_ENDINGS, parse_note
 from bethink.importers.mem0 import LIST_KEYS
 from bethink.importers.remind import find_remind_folder, is_remind_export
 from bethink.importers.siftcoder import find_siftcoder
-from bethink.importers.streams import (
-    BEGINNING_BYTES,
-    file_names_under,
-    guess_format,
-    json_elements,
-    json_lines,
-    open_decompressed,
-    read_text_file,
-    unknown_json,
-)
 
 _MAX_LINES_READ = 30
 _MAX_FILES_READ = 40
@@ -78,15 +69,15 @@ def _detect_file(path: Path) -> str:
         return _detect_conversations(path)
     if path.name.lower().endswith(MARKDOWN_ENDINGS):
         return "basic-memory" if _is_basic_memory([path]) else "markdown"
-    kind = _detect_json(path, beginning) or guess_format(beginning, path.name)
+    kind = _detect_json(path, beginning) or streams.guess_format(beginning, path.name)
     if kind in ("lines", "text") and _JSON_NAME.search(path.name) and beginning.strip():
-        raise unknown_json(path.name)
+        raise streams.unknown_json(path.name)
     return kind
 
 
 def _read_beginning(path: Path) -> bytes:
-    with open_decompressed(path) as file:
-        return file.read(BEGINNING_BYTES)
+    with streams.open_decompressed(path) as file:
+        return file.read(streams.BEGINNING_BYTES)
 
 
 def _detect_json(path: Path, beginning: bytes) -> str:
@@ -97,7 +88,7 @@ def _detect_json(path: Path, beginning: bytes) -> str:
         return _detect_value(first)
     if start != b"{":
         return ""
-    for number, found in islice(json_lines(path, ReadProgress()), _MAX_LINES_READ):
+    for number, found in islice(streams.json_lines(path, ReadProgress()), _MAX_LINES_READ):
         kind = _detect_line(Fields(found)) or _detect_value(found)
         if kind:
             return kind
@@ -107,8 +98,8 @@ def _detect_json(path: Path, beginning: bytes) -> str:
 
 
 def _first_element(path: Path) -> object:
-    with open_decompressed(path) as file:
-        return next(json_elements(file), (0, None))[1]
+    with streams.open_decompressed(path) as file:
+        return next(streams.json_elements(file), (0, None))[1]
 
 
 def _detect_line(line: Fields) -> str:
@@ -142,7 +133,7 @@ def _detect_database(path: Path) -> str:
 
 def _detect_conversations(path: Path) -> str:
     for stream in open_members(path, ReadProgress()):
-        kind = _detect_value(next(json_elements(stream), (0, None))[1])
+        kind = _detect_value(next(streams.json_elements(stream), (0, None))[1])
         if kind:
             return kind
     raise Refused(f"{path.name} contains no conversations of a known format")
@@ -157,11 +148,14 @@ def _detect_folder(path: Path) -> tuple[str, Path]:
     if conversation_files(path):
         return _detect_conversations(path), path
     notes = [
-        path / name for name in islice(file_names_under(path, MARKDOWN_ENDINGS), _MAX_FILES_READ)
+        path / name
+        for name in islice(streams.file_names_under(path, MARKDOWN_ENDINGS), _MAX_FILES_READ)
     ]
     if notes and _is_basic_memory(notes):
         return "basic-memory", path
-    logs = (path / name for name in islice(file_names_under(path, (".jsonl",)), _MAX_FILES_READ))
+    logs = (
+        path / name for name in islice(streams.file_names_under(path, (".jsonl",)), _MAX_FILES_READ)
+    )
     if any(_try_detect(log) == "claude-code" for log in logs):
         return "claude-code", path
     if notes:
@@ -213,7 +207,7 @@ def _try_detect(file: Path | None) -> str:
 def _is_basic_memory(notes: list[Path]) -> bool:
     """Whether any of these notes has a permalink, observations or relations."""
     for path in notes:
-        text = read_text_file(path)
+        text = streams.read_text_file(path)
         if isinstance(text, Refused):
             continue
         note = parse_note(text)

@@ -6,13 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from bethink.integrations.hits import (
-    RecallOptions,
-    hit_metadata,
-    missing_extra_error,
-    open_memory,
-    quote_hits,
-)
+from bethink.integrations import hits
 from bethink.memory import Memory
 
 __all__ = ["BethinkRetriever", "as_data"]
@@ -27,7 +21,7 @@ try:
     from langchain_core.retrievers import BaseRetriever
     from pydantic import BeforeValidator, Field
 except ModuleNotFoundError as error:
-    raise missing_extra_error(
+    raise hits.missing_extra_error(
         error, "LangChain", extra="langchain", modules="langchain_core pydantic"
     ) from error
 
@@ -41,7 +35,7 @@ class BethinkRetriever(BaseRetriever):
     returned, however far they are. A long memory is its best passage, unless ``whole``.
     """
 
-    memory: Annotated[Memory, BeforeValidator(open_memory)] = Field(
+    memory: Annotated[Memory, BeforeValidator(hits.open_memory)] = Field(
         default=None, validate_default=True, exclude=True, repr=False
     )
     k: int | None = None
@@ -63,7 +57,7 @@ class BethinkRetriever(BaseRetriever):
         return await asyncio.to_thread(self._recall, query)
 
     def _recall(self, query: str) -> list[Document]:
-        asking = RecallOptions(
+        asking = hits.RecallOptions(
             *(self.k, self.profile, self.max_tokens, self.deep, self.filters, self.abstain),
             whole=self.whole,
         )
@@ -71,7 +65,7 @@ class BethinkRetriever(BaseRetriever):
         if answer is None:
             return []
         return [
-            Document(hit.text, id=hit.item.id, metadata=hit_metadata(hit, answer))
+            Document(hit.text, id=hit.item.id, metadata=hits.hit_metadata(hit, answer))
             for hit in answer.hits
         ]
 
@@ -81,4 +75,4 @@ def as_data(documents: Iterable[Document]) -> str:
 
     Use it between a retriever and a prompt: ``retriever | as_data``. Empty if there are none.
     """
-    return quote_hits((document.page_content, document.metadata) for document in documents)
+    return hits.quote_hits((document.page_content, document.metadata) for document in documents)

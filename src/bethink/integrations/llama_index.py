@@ -8,14 +8,8 @@ from typing import Annotated, Any
 
 from bethink.core.characters import has_substance
 from bethink.core.json_values import Json
+from bethink.integrations import hits
 from bethink.integrations.documents import indexable_text
-from bethink.integrations.hits import (
-    RecallOptions,
-    hit_metadata,
-    missing_extra_error,
-    open_memory,
-    quote_hits,
-)
 from bethink.integrations.transcript import session_name, split_text
 from bethink.memory import Memory
 from bethink.model import Draft
@@ -31,7 +25,7 @@ try:
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 except ModuleNotFoundError as error:
-    raise missing_extra_error(
+    raise hits.missing_extra_error(
         error, "LlamaIndex", extra="llama-index", modules="llama_index"
     ) from error
 
@@ -64,8 +58,8 @@ class BethinkRetriever(BaseRetriever):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager)
-        self.memory = open_memory(memory)
-        self._options = RecallOptions(k, profile, max_tokens, deep, filters, abstain, whole)
+        self.memory = hits.open_memory(memory)
+        self._options = hits.RecallOptions(k, profile, max_tokens, deep, filters, abstain, whole)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         answer = self._options.recall(self.memory, query_bundle.query_str)
@@ -73,7 +67,8 @@ class BethinkRetriever(BaseRetriever):
             return []
         return [
             NodeWithScore(
-                node=_make_node(hit.item.id, hit.text, hit_metadata(hit, answer)), score=hit.score
+                node=_make_node(hit.item.id, hit.text, hits.hit_metadata(hit, answer)),
+                score=hit.score,
             )
             for hit in answer.hits
         ]
@@ -90,7 +85,7 @@ class BethinkMemoryBlock(BaseMemoryBlock[str]):
     """
 
     name: str = "bethink"
-    memory: Annotated[Memory, BeforeValidator(open_memory)] = Field(
+    memory: Annotated[Memory, BeforeValidator(hits.open_memory)] = Field(
         default=None, validate_default=True, exclude=True, repr=False
     )
     k: int | None = None
@@ -106,13 +101,13 @@ class BethinkMemoryBlock(BaseMemoryBlock[str]):
         await asyncio.to_thread(self._remember, messages)
 
     def _recall(self, question: str) -> str:
-        asking = RecallOptions(
+        asking = hits.RecallOptions(
             self.k, self.profile, self.max_tokens, filters=self.filters, abstain=self.abstain
         )
         answer = asking.recall(self.memory, question) if question.strip() else None
         if answer is None:
             return ""
-        return quote_hits((hit.text, hit_metadata(hit, answer)) for hit in answer.hits)
+        return hits.quote_hits((hit.text, hits.hit_metadata(hit, answer)) for hit in answer.hits)
 
     def _remember(self, messages: Sequence[ChatMessage]) -> None:
         self.memory.remember_many([draft for each in messages for draft in _drafts(each)])

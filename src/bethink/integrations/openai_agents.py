@@ -11,14 +11,7 @@ from typing import TypeVar, cast
 from bethink.async_memory import finish
 from bethink.core.json_values import Json
 from bethink.errors import Refused
-from bethink.integrations.exact_json import (
-    OnRedaction,
-    Redaction,
-    check_json,
-    decode_opaque,
-    encode_opaque,
-    to_exact_json,
-)
+from bethink.integrations import exact_json
 from bethink.integrations.hits import missing_extra_error, open_memory
 from bethink.integrations.transcript import MAX_TURN_BYTES, Transcript, Turn
 from bethink.memory import Memory
@@ -54,7 +47,7 @@ class BethinkSession(SessionABC):
         memory: Memory | str | None = None,
         *,
         session_settings: SessionSettings | Json | None = None,
-        on_redaction: OnRedaction | None = None,
+        on_redaction: exact_json.OnRedaction | None = None,
     ) -> None:
         self.session_id = session_id
         given = session_settings or {}
@@ -94,11 +87,13 @@ class BethinkSession(SessionABC):
     def _make_turn(self, item: TResponseInputItem) -> Turn:
         if not isinstance(item, Mapping):
             raise Refused(f"an item must be a JSON object, not a {type(item).__name__}")
-        check_json(item, "the item")
-        kept = to_exact_json(encode_opaque(item), "the item", max_bytes=MAX_TURN_BYTES)
+        exact_json.check_json(item, "the item")
+        kept = exact_json.to_exact_json(
+            exact_json.encode_opaque(item), "the item", max_bytes=MAX_TURN_BYTES
+        )
         if kept.redacted and self._on_redaction is not None:
-            self._on_redaction(Redaction(f"session {self.session_id}", kept.redacted))
-        said = decode_opaque(kept.value)
+            self._on_redaction(exact_json.Redaction(f"session {self.session_id}", kept.redacted))
+        said = exact_json.decode_opaque(kept.value)
         speaker = _speaker(said)
         return Turn(item_text(said), kept.text, speaker, _SOURCE_CLASSES.get(speaker, "agent"))
 
@@ -107,12 +102,12 @@ _SOURCE_CLASSES = {"user": "user", "tool": "tool"}
 
 
 def _decode_item(body: str) -> TResponseInputItem:
-    return cast("TResponseInputItem", decode_opaque(json.loads(body)))
+    return cast("TResponseInputItem", exact_json.decode_opaque(json.loads(body)))
 
 
 def _is_item(body: str) -> bool:
     try:
-        return isinstance(decode_opaque(json.loads(body)), dict)
+        return isinstance(exact_json.decode_opaque(json.loads(body)), dict)
     except (ValueError, AttributeError):
         return False
 

@@ -19,21 +19,7 @@ from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.redaction import redact
-from bethink.integrations.documents import (
-    DOCUMENT_KIND,
-    UNINDEXED_KIND,
-    Document,
-    DocumentCollection,
-    Entry,
-    indexable_text,
-)
-from bethink.integrations.exact_json import (
-    MAX_DEPTH,
-    OnRedaction,
-    Redaction,
-    flatten_text,
-    to_exact_json,
-)
+from bethink.integrations import documents, exact_json
 from bethink.integrations.hits import clean_question, resolve_profile
 from bethink.memory import Memory
 from bethink.model import Candidate, Filters, Recall
@@ -70,7 +56,7 @@ class Search(NamedTuple):
 class Found(NamedTuple):
     """A value with its score and the answer it is part of; neither for one that is only listed."""
 
-    document: Document
+    document: documents.Document
     score: float | None = None
     answer: Recall | None = None
 
@@ -88,7 +74,7 @@ class Found(NamedTuple):
 
 def whole_text(value: Any, put: Put) -> Sequence[str]:
     """Return what is searched of a value: all of it, or the texts that came with it."""
-    return (flatten_text(value),) if put.index is None else put.index or ()
+    return (exact_json.flatten_text(value),) if put.index is None else put.index or ()
 
 
 _ORDER_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -116,8 +102,8 @@ def check_filter(conditions: object) -> None:
 
 
 def _check_operand(operand: object, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise TooLarge("the filter", limit=MAX_DEPTH, actual=depth, unit="levels deep")
+    if depth > exact_json.MAX_DEPTH:
+        raise TooLarge("the filter", limit=exact_json.MAX_DEPTH, actual=depth, unit="levels deep")
     if isinstance(operand, Mapping):
         unknown = [key for key in operand if key not in OPERATORS]
         if unknown and any(_is_operator(key) for key in operand):
@@ -181,14 +167,14 @@ class ValueStore:
         *,
         profile: str | None = None,
         abstain: bool = False,
-        on_redaction: OnRedaction | None = None,
+        on_redaction: exact_json.OnRedaction | None = None,
         texts_of: Callable[[Any, Put], Iterable[str]] = whole_text,
     ) -> None:
         self.memory, self.profile, self.abstain = memory, profile, abstain
         self._on_redaction, self._texts_of = on_redaction, texts_of
-        self._documents = DocumentCollection(self.memory, _COLLECTION, _address_of)
+        self._documents = documents.DocumentCollection(self.memory, _COLLECTION, _address_of)
 
-    def find(self, namespace: Namespace, key: str) -> Document | None:
+    def find(self, namespace: Namespace, key: str) -> documents.Document | None:
         """Return the document of a value."""
         return self._documents.find(_address(namespace, key))
 
@@ -205,20 +191,20 @@ class ValueStore:
             if put.value is None:
                 self._documents.remove(address)
 
-    def _entry(self, address: str, put: Put) -> Entry:
+    def _entry(self, address: str, put: Put) -> documents.Entry:
         _check_names(put.namespace, put.key)
         place = "/".join((*put.namespace, put.key))
         if not isinstance(put.value, Mapping):
             raise Refused(f"a value must be a JSON object, not a {type(put.value).__name__}")
-        kept = to_exact_json(put.value, f"the value of {place:.80}")
+        kept = exact_json.to_exact_json(put.value, f"the value of {place:.80}")
         if kept.redacted and self._on_redaction is not None:
-            self._on_redaction(Redaction(place, kept.redacted))
+            self._on_redaction(exact_json.Redaction(place, kept.redacted))
         source = "/".join((_COLLECTION, *put.namespace))
-        return Entry(
+        return documents.Entry(
             address,
             self._indexed_text(put, kept.value),
             kept.text,
-            kind=UNINDEXED_KIND if put.index is False else DOCUMENT_KIND,
+            kind=documents.UNINDEXED_KIND if put.index is False else documents.DOCUMENT_KIND,
             source=source if len(source) <= _MAX_SOURCE_CHARS else _COLLECTION,
             tags=tuple(
                 _namespace_tag(put.namespace[:end]) for end in range(len(put.namespace) + 1)
@@ -228,10 +214,12 @@ class ValueStore:
         )
 
     def _indexed_text(self, put: Put, value: Any) -> str:
-        otherwise = indexable_text(f"LangGraph value {put.key}", "LangGraph value")
+        otherwise = documents.indexable_text(f"LangGraph value {put.key}", "LangGraph value")
         if put.index is False:
             return otherwise
-        return indexable_text("\n".join(dict.fromkeys(self._texts_of(value, put))), otherwise)
+        return documents.indexable_text(
+            "\n".join(dict.fromkeys(self._texts_of(value, put))), otherwise
+        )
 
     def get(self, namespace: Namespace, key: str, *, refresh_ttl: bool = True) -> Found | None:
         """Return a value, or None."""
@@ -252,7 +240,7 @@ class ValueStore:
             self._documents.touch(one.document for one in found)
         return found
 
-    def _list_documents(self, op: Search) -> list[Document]:
+    def _list_documents(self, op: Search) -> list[documents.Document]:
         tag = _namespace_tag(op.namespace_prefix)
         found = [
             document
@@ -268,7 +256,7 @@ class ValueStore:
         if op.filter and not ids:
             return []
         filters = Filters(
-            kinds=(DOCUMENT_KIND,),
+            kinds=(documents.DOCUMENT_KIND,),
             tags=(_namespace_tag(op.namespace_prefix),),
             ids=ids,
             include_superseded=True,
@@ -378,7 +366,7 @@ def _check_ttl(ttl: float | None) -> float | None:
     return float(ttl)
 
 
-def _address_of(document: Document) -> str | None:
+def _address_of(document: documents.Document) -> str | None:
     namespace, key = document.about.get("namespace"), document.about.get("key")
     if not isinstance(namespace, list) or not isinstance(key, str):
         return None
@@ -389,7 +377,7 @@ def _address_of(document: Document) -> str | None:
         return None
 
 
-def _value(document: Document) -> Json:
+def _value(document: documents.Document) -> Json:
     return cast("Json", json.loads(document.body))
 
 

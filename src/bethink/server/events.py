@@ -18,15 +18,8 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from bethink.access import webhooks
 from bethink.access.policy import Principal, Right, permits, principal_now, principal_of
-from bethink.access.webhooks import (
-    PAGE,
-    JournalReader,
-    Webhook,
-    WebhookStore,
-    event_json,
-    post_message,
-)
 from bethink.core.json_values import Json
 from bethink.core.sparse_log import SparseLog
 from bethink.errors import BethinkError, StoreBusy
@@ -80,7 +73,7 @@ class EventStreams:
     async def _messages(self, request: Request) -> AsyncIterator[ServerSentEvent]:
         """Yield events for as long as the caller may see them: rights are checked for each."""
         given, seen = request.headers.get("last-event-id", ""), -1
-        reader, told = JournalReader(given), "reset" if given else "ready"
+        reader, told = webhooks.JournalReader(given), "reset" if given else "ready"
         while permits(principal := await principal_now(request.scope), "watch"):
             generation = await self._generation_for(principal)
             if generation == seen:
@@ -97,8 +90,8 @@ class EventStreams:
                 if not permits(await principal_now(request.scope), "watch"):
                     return
                 reader.advance(event)
-                yield _message(event.kind, reader.cursor, event_json(event))
-            seen = seen if len(events) >= PAGE - 1 else generation
+                yield _message(event.kind, reader.cursor, webhooks.event_json(event))
+            seen = seen if len(events) >= webhooks.PAGE - 1 else generation
 
 
 class _Stream(EventSourceResponse):
@@ -122,7 +115,7 @@ def _message(kind: str, cursor: str, data: Json) -> ServerSentEvent:
 class WebhookSender:
     """Sends what changes to the webhooks of a space, to each in the order of the journal."""
 
-    def __init__(self, hooks: WebhookStore, executor: ToolExecutor) -> None:
+    def __init__(self, hooks: webhooks.WebhookStore, executor: ToolExecutor) -> None:
         self._hooks, self._executor, self._is_running = hooks, executor, True
         self._done: dict[str, int] = {}  # generation up to which a webhook has everything
 
@@ -141,7 +134,7 @@ class WebhookSender:
         finally:
             self._is_running = False  # a thread that sends ends after its message
 
-    def _take_turn(self, hook: Webhook, generation: int) -> None:
+    def _take_turn(self, hook: webhooks.Webhook, generation: int) -> None:
         try:
             if self._done.get(hook.name) != generation and self._send_page(hook):
                 self._done[hook.name] = generation
@@ -150,24 +143,27 @@ class WebhookSender:
         except Exception as error:  # noqa: BLE001 - a server outlives its webhooks
             log_bug("webhook", error)
 
-    def _send_page(self, hook: Webhook) -> bool:
+    def _send_page(self, hook: webhooks.Webhook) -> bool:
         """Send what follows the webhook's place; return whether that was all."""
-        store, reader = self._executor.memory_for(_WEBHOOK).store, JournalReader(hook.cursor)
+        store, reader = (
+            self._executor.memory_for(_WEBHOOK).store,
+            webhooks.JournalReader(hook.cursor),
+        )
         events, give_up = reader.read(store), monotonic() + _TURN_S
         if events is None:
             reader.go_to_end(store)
             return self._send(hook, reader.cursor, "reset", {})
         for event in events:
             reader.advance(event)
-            sent = self._send(hook, reader.cursor, event.kind, event_json(event))
+            sent = self._send(hook, reader.cursor, event.kind, webhooks.event_json(event))
             if not sent or not self._is_running or monotonic() > give_up:
                 return False
             hook = hook._replace(failures=0)
-        return len(events) < PAGE - 1
+        return len(events) < webhooks.PAGE - 1
 
-    def _send(self, hook: Webhook, cursor: str, kind: str, data: Json) -> bool:
+    def _send(self, hook: webhooks.Webhook, cursor: str, kind: str, data: Json) -> bool:
         if hook.wants(kind):
-            status = post_message(hook, cursor, kind, data)
+            status = webhooks.post_message(hook, cursor, kind, data)
             if not 200 <= status < 300:
                 self._hooks.note_failure(hook, status)
                 return False

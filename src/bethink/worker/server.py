@@ -31,19 +31,10 @@ from bethink.models import open_embedder
 from bethink.models.rerank import reranker_provider
 from bethink.ports import is_remote
 from bethink.version import __version__
-from bethink.worker import environment_hash
+from bethink.worker import environment_hash, transport
 from bethink.worker.client import OTHER_ENVIRONMENT, settings_from_json
 from bethink.worker.files import LogFile, WorkerPaths
 from bethink.worker.spool import JobOutcome, QueuedJob, Spool, SpoolWorker
-from bethink.worker.transport import (
-    MAX_REPLY_BYTES,
-    MAX_REQUEST_BYTES,
-    Listener,
-    authorize_caller,
-    own_handshake,
-    receive_message,
-    send_message,
-)
 
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
@@ -287,7 +278,7 @@ class WorkerServer:
     def __init__(
         self,
         place: WorkerPaths,
-        listener: Listener,
+        listener: transport.Listener,
         *,
         idle_s: float,
         log: LogFile,
@@ -296,7 +287,7 @@ class WorkerServer:
         self._paths, self._listener, self._log, self._jobs = place, listener, log, jobs
         self._log_refused, self._log_lost = SparseLog(log), SparseLog(log)
         self._idle_s = idle_s
-        self._handshake = own_handshake()
+        self._handshake = transport.own_handshake()
         self._socket_identity = _file_identity(place.socket_path)
         self._memories = MemoryPool()
         self._spool = Spool(place.spool)
@@ -360,9 +351,13 @@ class WorkerServer:
         try:
             with sock:
                 deadline = time.monotonic() + _CALLER_TIMEOUT_S
-                authorize_caller(sock, self._listener, deadline)
-                reply = self._reply(receive_message(sock, MAX_REQUEST_BYTES, deadline))
-                send_message(sock, reply, MAX_REPLY_BYTES, time.monotonic() + _CALLER_TIMEOUT_S)
+                transport.authorize_caller(sock, self._listener, deadline)
+                reply = self._reply(
+                    transport.receive_message(sock, transport.MAX_REQUEST_BYTES, deadline)
+                )
+                transport.send_message(
+                    sock, reply, transport.MAX_REPLY_BYTES, time.monotonic() + _CALLER_TIMEOUT_S
+                )
         except OSError as error:
             self._log_lost(f"lost a caller: {error}")
 

@@ -22,14 +22,8 @@ from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.small_files import read_small_file
 from bethink.errors import BadSetting
+from bethink.hooks.install import hosts
 from bethink.hooks.install.config_text import look_up, without_comments
-from bethink.hooks.install.hosts import (
-    ConfigEntry,
-    Installation,
-    OwnedFile,
-    decode_file,
-    file_format,
-)
 from bethink.version import __version__
 
 T = TypeVar("T")
@@ -254,7 +248,7 @@ class _FileStep(NamedTuple):
     written: WrittenFile | None = None
 
 
-def plan_install(installation: Installation, known: Manifest, *, force: bool = False) -> Plan:
+def plan_install(installation: hosts.Installation, known: Manifest, *, force: bool = False) -> Plan:
     """Plan an installation; files the user changed or created are kept, unless forced."""
     files = [
         file._replace(path=resolve_within(file.path, installation.root))
@@ -311,7 +305,7 @@ def _written_files(steps: list[_FileStep]) -> tuple[WrittenFile, ...]:
     return tuple(step.written for step in steps if step.written is not None)
 
 
-def _plan_owned_file(file: OwnedFile, known: WrittenFile | None, *, force: bool) -> _FileStep:
+def _plan_owned_file(file: hosts.OwnedFile, known: WrittenFile | None, *, force: bool) -> _FileStep:
     current = read_file(file.path)
     ours = WrittenFile(file.path, content_hash(file.content), created=True)
     if current == file.content:
@@ -323,7 +317,7 @@ def _plan_owned_file(file: OwnedFile, known: WrittenFile | None, *, force: bool)
     return _FileStep(kept=KeptFile(file.path, why), written=known)
 
 
-def _plan_entry(entry: ConfigEntry, known: WrittenFile | None, *, force: bool) -> _FileStep:
+def _plan_entry(entry: hosts.ConfigEntry, known: WrittenFile | None, *, force: bool) -> _FileStep:
     path, keys = entry.path, entry.keys
     content = read_file(path)
     by_hand = f"add it by hand, below {keys[0]}: {json.dumps({keys[-1]: entry.value})[1:-1]}"
@@ -338,9 +332,9 @@ def _plan_entry(entry: ConfigEntry, known: WrittenFile | None, *, force: bool) -
             kept=KeptFile(path, f"it already has another entry {keys[-1]}"), written=known
         )
     before = _revert_content(content, known) if known is not None else content
-    text = decode_file(path, before or b"")
+    text = hosts.decode_file(path, before or b"")
     after = _with_file_in_error(
-        path, lambda: file_format(path).set_entry(text, keys, entry.value), by_hand
+        path, lambda: hosts.file_format(path).set_entry(text, keys, entry.value), by_hand
     ).encode()
     parsed = _parse_file(path, before)
     written = WrittenFile(
@@ -357,7 +351,7 @@ def _plan_entry(entry: ConfigEntry, known: WrittenFile | None, *, force: bool) -
 
 def _refuse_comments(path: Path, content: bytes | None, by_hand: str) -> None:
     """Refuse comments and trailing commas, which the host of this file cannot read."""
-    text = decode_file(path, content or b"")
+    text = hosts.decode_file(path, content or b"")
     if without_comments(text) != text:
         raise BadSetting(f"{path}: it is not plain JSON, but has comments", remedy=by_hand)
 
@@ -393,7 +387,7 @@ def _revert_content(content: bytes | None, known: WrittenFile) -> bytes | None:
     if known.mark == content_hash(content):
         return known.patch.undone(content) if known.patch is not None else None
     path, keys = known.path, known.keys
-    format_, text = file_format(path), decode_file(path, content)
+    format_, text = hosts.file_format(path), hosts.decode_file(path, content)
     for depth in range(len(keys), known.parents, -1):
         inner = look_up(format_.parse(text), keys[:depth])
         if depth < len(keys) and inner != {}:
@@ -404,8 +398,8 @@ def _revert_content(content: bytes | None, known: WrittenFile) -> bytes | None:
 
 
 def _parse_file(path: Path, content: bytes | None) -> object:
-    text = decode_file(path, content or b"")
-    return _with_file_in_error(path, lambda: file_format(path).parse(text))
+    text = hosts.decode_file(path, content or b"")
+    return _with_file_in_error(path, lambda: hosts.file_format(path).parse(text))
 
 
 def _with_file_in_error(path: Path, work: Callable[[], T], by_hand: str = "") -> T:

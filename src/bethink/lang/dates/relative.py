@@ -5,13 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.lang.dates.absolute import (
-    HOLIDAY_STARTS,
-    is_holiday_rule,
-    parse_day_at,
-    parse_holiday,
-    parse_week_number,
-)
+from bethink.lang.dates import absolute
 from bethink.lang.dates.tokens import (
     AGO,
     DAY_PART,
@@ -178,7 +172,7 @@ def _parse_counted_back(reader: TokenReader, i: int) -> Amount | None:
 def _counted_from_date(reader: TokenReader, counted: Amount) -> ParsedTime | None:
     """Parse an amount before or after a date: two weeks before 8 May 2023."""
     fewest, most, unit, at = counted
-    date = parse_day_at(reader, at + 1)
+    date = absolute.parse_day_at(reader, at + 1)
     if date is None:
         return None
     shifted = TokenReader(reader.text, reader.words, reader.options._replace(anchor=date.start))
@@ -258,7 +252,7 @@ def parse_unit_phrase(reader: TokenReader, i: int) -> ParsedTime | None:
     if near := _parse_next_to_date(reader, i):
         return near
     if what == "week":
-        return _parse_week_of(reader, i) or parse_week_number(reader, i)
+        return _parse_week_of(reader, i) or absolute.parse_week_number(reader, i)
     if what in ("weekend", "weekends") and _is_the_weekend(reader, i):
         this = unit_at_offset(reader, "weekend", 0, i + 1)
         future = this.start > reader.anchor
@@ -270,7 +264,7 @@ def _parse_next_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse the week before 8 May, the Sunday after 2023-05-08."""
     side = {"before": -1, "after": 1}.get(reader.word(i + 1))
     what = reader.word(i)
-    date = parse_day_at(reader, i + 2) if side else None
+    date = absolute.parse_day_at(reader, i + 2) if side else None
     if date is None or side is None:
         return None
     first = date.start if side < 0 else date.end
@@ -289,7 +283,7 @@ def _parse_next_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
 
 
 def _parse_week_of(reader: TokenReader, i: int) -> ParsedTime | None:
-    date = parse_day_at(reader, i + 2) if reader.word(i + 1) == "of" else None
+    date = absolute.parse_day_at(reader, i + 2) if reader.word(i + 1) == "of" else None
     if date is None:
         return None
     monday = start_of(date.start, "week")
@@ -310,7 +304,7 @@ def parse_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
     if step and reader.word(i) in WEEKDAY:  # the Friday before last
         day = _weekday_at_direction(reader, WEEKDAY[reader.word(i)], step)
         return reader.day(day + timedelta(weeks=step), i + 3)
-    date = parse_day_at(reader, i + 1 + (reader.word(i + 1) in (",", ".")))
+    date = absolute.parse_day_at(reader, i + 1 + (reader.word(i + 1) in (",", ".")))
     date = date or _parse_next_to_date(reader, i)
     if date:
         return date
@@ -362,8 +356,8 @@ def _parse_named(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
     what = reader.word(i + 1)
     if step == 0 and what == "time":
         return _parse_this_time(reader, i + 2)
-    is_holiday = what in HOLIDAY_STARTS or is_holiday_rule(what)
-    if is_holiday and (found := parse_holiday(reader, i + 1)):
+    is_holiday = what in absolute.HOLIDAY_STARTS or absolute.is_holiday_rule(what)
+    if is_holiday and (found := absolute.parse_holiday(reader, i + 1)):
         return found
     weekday = WEEKDAY.get(what, SHORT_WEEKDAY.get(what))
     if weekday is not None:

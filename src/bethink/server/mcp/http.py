@@ -20,13 +20,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from bethink.access.guard import (
-    MAX_BODY_BYTES,
-    TOKEN_REQUIRED,
-    Guard,
-    GuardConfig,
-    insufficient_scope,
-)
+from bethink.access import guard
 from bethink.access.policy import Principal, Right, permits, principal_of, right_for
 
 MAX_SESSIONS_PER_CALLER = 64
@@ -87,7 +81,7 @@ class StreamableEndpoint:
         self._tracker = SessionTracker()
         self._manager = StreamableHTTPSessionManager(
             server,
-            max_request_body_size=MAX_BODY_BYTES,
+            max_request_body_size=guard.MAX_BODY_BYTES,
             max_sessions=MAX_SESSIONS,
             session_idle_timeout=IDLE_S,
         )
@@ -102,10 +96,10 @@ class StreamableEndpoint:
             # An OAuth client can ask its user for more; a plain token is told by the tool.
             receive, needed = await _right_needed(receive)
             if needed > principal.right:
-                await insufficient_scope(self._public_url, needed).respond(send)
+                await guard.insufficient_scope(self._public_url, needed).respond(send)
                 return
         if not permits(principal, "mcp"):
-            await TOKEN_REQUIRED.respond(send)
+            await guard.TOKEN_REQUIRED.respond(send)
             return
         scope["user"] = AuthenticatedUser(_access_token(principal))
         caller, session = principal.key or principal.name, _session_header(scope["headers"])
@@ -178,7 +172,7 @@ def is_short_lived(scope: Mapping[str, object]) -> bool:
     return not (scope["path"] in (PATH, EVENTS_PATH) and scope["method"] == "GET")
 
 
-def make_guarded_app(server: Server[object], config: GuardConfig) -> Guard:
+def make_guarded_app(server: Server[object], config: guard.GuardConfig) -> guard.Guard:
     """Build an application with MCP only, behind a guard with these settings."""
     endpoint = StreamableEndpoint(server)
 
@@ -188,4 +182,4 @@ def make_guarded_app(server: Server[object], config: GuardConfig) -> Guard:
             yield
 
     app = Starlette(routes=[Route(PATH, endpoint)], lifespan=lifespan)
-    return Guard(app, replace(config, count_concurrency=is_short_lived))
+    return guard.Guard(app, replace(config, count_concurrency=is_short_lived))

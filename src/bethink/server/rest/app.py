@@ -17,16 +17,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import Scope
 
+from bethink.access import policy
 from bethink.access.guard import MAX_BODY_BYTES, Guard, GuardConfig
-from bethink.access.policy import (
-    ANONYMOUS,
-    POLICY,
-    Principal,
-    Right,
-    permits,
-    principal_of,
-    require,
-)
 from bethink.access.webhooks import WebhookStore
 from bethink.config.spaces import resolve_space
 from bethink.core.json_values import Json
@@ -157,7 +149,7 @@ def make_app(
     metrics = Metrics()
     people, observers = config.tokens.people, [metrics.observe_call]
     executor = ToolExecutor(
-        loader, observers, default_principal=ANONYMOUS, pool=pool, people=people
+        loader, observers, default_principal=policy.ANONYMOUS, pool=pool, people=people
     )
     sessions = sessions or BrowserSessions(config.tokens, config.space)
     rest = RestApi(executor, metrics, timeout_s, tool_routes, sessions)
@@ -209,7 +201,8 @@ def _guard_config(
         public_paths=frozenset(
             route.path
             for route in PLAIN_ROUTES
-            if POLICY[route.operation] is Right.ANYONE and not is_page_path(route.path)
+            if policy.POLICY[route.operation] is policy.Right.ANYONE
+            and not is_page_path(route.path)
         ),
         is_open=lambda path: is_page_path(path) or (path == AUTHORIZE and bool(oauth_routes)),
     )
@@ -220,9 +213,9 @@ async def _failed(request: Request, error: Exception) -> Response:
     return bug_response(request.url.path, error)
 
 
-def _max_body(scope: Scope, principal: Principal) -> int:
+def _max_body(scope: Scope, principal: policy.Principal) -> int:
     """Return the body limit: a larger one for imports and syncs by callers who may do them."""
-    is_bulk = scope["path"] in {"/v1/import", "/v1/sync"} and permits(principal, "import")
+    is_bulk = scope["path"] in {"/v1/import", "/v1/sync"} and policy.permits(principal, "import")
     return MAX_IMPORT_BYTES if is_bulk else MAX_BODY_BYTES
 
 
@@ -259,10 +252,10 @@ class RestApi:
 
     async def _handle_tool(self, route: ToolRoute, request: Request) -> Response:
         """Call the tool of a route exactly as the MCP server would."""
-        tool, principal = route.tool, principal_of(request.scope)
+        tool, principal = route.tool, policy.principal_of(request.scope)
         try:
             # First, so that an unauthorised caller learns nothing about the arguments.
-            require(principal, tool.name)
+            policy.require(principal, tool.name)
             arguments = await read_arguments(request, route)
             tool_request = ToolRequest(
                 tool, arguments, principal, client=principal.name, via="http"
@@ -282,9 +275,9 @@ class RestApi:
     async def _handle_plain(
         self, route: PlainRoute, handler: Endpoint, request: Request
     ) -> Response:
-        principal = principal_of(request.scope)
+        principal = policy.principal_of(request.scope)
         try:
-            require(principal, route.operation)
+            policy.require(principal, route.operation)
             with hide_internal_errors(principal):
                 return await handler(request)
         except BethinkError as error:
@@ -316,7 +309,7 @@ class RestApi:
 
     async def _session(self, request: Request) -> Response:
         is_browser = self._sessions.has(request.scope["headers"])
-        content = self._session_json(principal_of(request.scope), browser=is_browser)
+        content = self._session_json(policy.principal_of(request.scope), browser=is_browser)
         find = request.scope.get(VISIBLE)
         own = [content["space"]] if content["space"] else []
         content["spaces"] = await find() if find else own
@@ -334,13 +327,15 @@ class RestApi:
         ended = {"ended": self._sessions.end(headers)}
         return json_response(ended, headers={"set-cookie": session_cookie(headers, "")})
 
-    def _session_json(self, principal: Principal, *, browser: bool) -> Json:
+    def _session_json(self, principal: policy.Principal, *, browser: bool) -> Json:
         """Return who is calling; the space only to those who may read it."""
-        settings, known = self._executor.loader.settings, principal.right >= Right.READ
+        settings, known = self._executor.loader.settings, principal.right >= policy.Right.READ
         return {
             "name": principal.name,
             "scope": principal.right.scope_name,
-            "may": [operation for operation in POLICY if permits(principal, operation)],
+            "may": [
+                operation for operation in policy.POLICY if policy.permits(principal, operation)
+            ],
             "space": resolve_space(None, settings).name if known else None,
             "version": __version__,
             "max_classification": settings.max_classification if known else None,
@@ -348,12 +343,12 @@ class RestApi:
             **({"person": self._person_name(principal)} if principal.person else {}),
         }
 
-    def _person_name(self, principal: Principal) -> str:
+    def _person_name(self, principal: policy.Principal) -> str:
         people = self._executor.people
         return people.name_of(principal.person) if people else principal.name
 
     async def _members(self, request: Request) -> Response:
-        people, me = self._executor.people, principal_of(request.scope).person
+        people, me = self._executor.people, policy.principal_of(request.scope).person
         space = resolve_space(None, self._executor.loader.settings).name
         found = [
             {"id": one.id, "name": one.name, "role": one.roles[space], "you": one.id == me}
@@ -382,7 +377,7 @@ class RestApi:
         return json_response(result)
 
     async def _memory(self, request: Request) -> Memory:
-        principal = principal_of(request.scope)
+        principal = policy.principal_of(request.scope)
         return await to_thread.run_sync(partial(self._executor.memory_for, principal, writing=True))
 
 

@@ -22,19 +22,8 @@ from bethink.memory import Memory
 from bethink.model import Candidate, Filters, Item, Link, Recall, Remembered
 from bethink.ports.values import Scope as SearchScope
 from bethink.ports.values import Usage
+from bethink.render import wire
 from bethink.render.quoting import one_line
-from bethink.render.wire import (
-    dumps,
-    fields_json,
-    hit_json,
-    item_json,
-    mapping_json,
-    outcome_json,
-    recall_json,
-    record_json,
-    waiting_json,
-    why_not_json,
-)
 from bethink.retrieval.profile import SLOTS
 from bethink.retrieval.query_builder import make_filters
 from bethink.server.rest.http_messages import Malformed, WrongMedia, media_type
@@ -57,7 +46,7 @@ _DEFAULT_LINKS = 100
 
 def get_memory(call: Call) -> Reply:
     item = get_visible(call.memory, call.arguments["id"])
-    return Reply(item.text, {"memory": item_json(item)})
+    return Reply(item.text, {"memory": wire.item_json(item)})
 
 
 def list_memories(call: Call) -> Reply:
@@ -121,7 +110,7 @@ def _related(
 
 
 def _result_json(found: Remembered | Refused) -> Json:
-    made = outcome_json(found)
+    made = wire.outcome_json(found)
     if isinstance(found, Refused):
         made["error"]["remedy"] = in_tool_words(found.remedy)
     return made
@@ -132,7 +121,7 @@ def inbox(call: Call) -> Reply:
     offset, limit = call.arguments.get("offset", 0), call.arguments.get("limit", _DEFAULT_PAGE)
     page = found[offset : offset + limit]
     fitting = count_fitting(call, (text_cost(call, one.text) for one in page))
-    waiting = [waiting_json(one) for one in page[:fitting]]
+    waiting = [wire.waiting_json(one) for one in page[:fitting]]
     return Reply("", {"waiting": waiting, "total": len(found)})
 
 
@@ -178,22 +167,22 @@ def _link_json(link: Link) -> Json:
         "from": link.src._asdict(),
         "type": link.type,
         "to": link.dst._asdict(),
-        **fields_json(link, "weight confidence source"),
+        **wire.fields_json(link, "weight confidence source"),
     }
 
 
 def stats(call: Call) -> Reply:
     counted = {name: value for name, value in call.memory.stats().items() if name != "path"}
-    return Reply("", mapping_json(counted))
+    return Reply("", wire.mapping_json(counted))
 
 
 def events(call: Call) -> Reply:
     found = call.memory.events(**call.given("after", "limit"))
-    return Reply("", {"events": [record_json(event) for event in found]})
+    return Reply("", {"events": [wire.record_json(event) for event in found]})
 
 
 def questions(call: Call) -> Reply:
-    return Reply("", {"questions": [record_json(one) for one in call.memory.questions()]})
+    return Reply("", {"questions": [wire.record_json(one) for one in call.memory.questions()]})
 
 
 def save_question(call: Call) -> Reply:
@@ -211,7 +200,10 @@ def save_question(call: Call) -> Reply:
 
 def conflicts(call: Call) -> Reply:
     found = [
-        {"memory": memory_json(one.item), "others": [record_json(other) for other in one.others]}
+        {
+            "memory": memory_json(one.item),
+            "others": [wire.record_json(other) for other in one.others],
+        }
         for one in call.memory.conflicts()
     ]
     return Reply("", {"conflicts": found})
@@ -246,7 +238,7 @@ def inspect(call: Call) -> Reply:
     shown = {entry["id"] for entry in reply.content["memories"]}
     terms = {term for word in memory.store.search.words(query) if not word.common
              for term in word.terms}  # fmt: skip
-    whole = recall_json(
+    whole = wire.recall_json(
         answer, trace=True, candidates=call.arguments.get("candidates", _DEFAULT_CANDIDATES)
     )
     same = ("profile", "strategy", "status", "reason", "confidence", "confidence_reasons")
@@ -269,7 +261,7 @@ def inspect(call: Call) -> Reply:
 def _inspected_json(
     hit: Candidate, answer: Recall, memory: Memory, terms: set[str], shown: set[str]
 ) -> Json:
-    whole = hit_json(hit, answer)
+    whole = wire.hit_json(hit, answer)
     return recall_tool.hit_json(hit, answer) | {
         **{name: whole[name] for name in _INSPECTED_FIELDS},
         "words": _matching_words(hit.text, terms, memory),
@@ -288,7 +280,7 @@ def _matching_words(text: str, terms: set[str], memory: Memory) -> list[str]:
 
 
 def _place_json(memory: Memory, query: str, item_id: str, options: Json) -> Json:
-    return why_not_json(memory.why_not(get_visible(memory, item_id).id, query, **options))
+    return wire.why_not_json(memory.why_not(get_visible(memory, item_id).id, query, **options))
 
 
 def profiles(call: Call) -> Reply:
@@ -316,7 +308,7 @@ def profiles(call: Call) -> Reply:
 def usage(call: Call) -> Reply:
     item = get_visible(call.memory, call.arguments["id"])
     found = call.memory.store.activity.usage([item.id], call.memory.now).get(item.id, Usage())
-    return Reply("", record_json(found))
+    return Reply("", wire.record_json(found))
 
 
 _DEFAULT_NODES, _DEFAULT_DEPTH = 100, 2
@@ -429,7 +421,7 @@ def times(call: Call) -> Reply:
             for day, kinds in days.items()
         ],
         "sessions": [
-            {**fields_json(span, "session first last"), "count": span.items}
+            {**wire.fields_json(span, "session first last"), "count": span.items}
             for span in found.sessions
         ],
         "counted": sum(sum(kinds.values()) for kinds in days.values()),
@@ -449,7 +441,7 @@ def run_checks(memory: Memory) -> Json:
     found = memory.doctor()
     entries = [
         {
-            **fields_json(check, "name ok warning"),
+            **wire.fields_json(check, "name ok warning"),
             "detail": check.detail if check.ok else "run bethink doctor on the server to see it",
         }
         for check in found
@@ -517,7 +509,7 @@ def _export_chunks(memory: Memory) -> Generator[bytes, None, None]:
     parts: list[bytes] = []
     size = 0
     for record in memory.export():
-        parts.append(dumps(record).encode() + b"\n")
+        parts.append(wire.dumps(record).encode() + b"\n")
         size += len(parts[-1])
         if size >= _CHUNK_BYTES:
             yield b"".join(parts)

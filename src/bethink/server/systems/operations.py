@@ -23,30 +23,12 @@ from bethink.core.dataclass import replace
 from bethink.core.json_values import Json, parse_strict_json
 from bethink.errors import Conflict, NotFound, Refused
 from bethink.model import Candidate, Item, Recall, find_layer
+from bethink.render import wire
 from bethink.render.quoting import Quote, fence_quotes, quote_item
-from bethink.render.wire import (
-    dumps,
-    entity_json,
-    file_history_json,
-    hit_json,
-    item_json,
-    mapping_json,
-    provenance_json,
-    recall_json,
-    record_json,
-)
 from bethink.retrieval.answer_text import render_text
 from bethink.retrieval.heat import pace_of
 from bethink.server.systems.declarations import load_system
-from bethink.server.tools import TOOLS
-from bethink.server.tools.answers import (
-    NOTICE,
-    count_fitting,
-    get_visible,
-    in_tool_words,
-    sanitize,
-    text_cost,
-)
+from bethink.server.tools import TOOLS, answers
 from bethink.server.tools.tool import Call, Reply, Tool
 
 if TYPE_CHECKING:
@@ -66,9 +48,11 @@ def run(tool: Tool, call: Call) -> Reply:
     """Run a tool of another system: translate, do, and answer with its fields."""
     row = load_system(tool.system).rows[tool.name]
     record = _OPERATIONS[row["does"]](call, translate_arguments(row, call.arguments))
-    content: Json = sanitize(shape(row["answer"], record) | {"notice": NOTICE}, tool.max_text)
+    content: Json = answers.sanitize(
+        shape(row["answer"], record) | {"notice": answers.NOTICE}, tool.max_text
+    )
     if "text" not in row:
-        return Reply(dumps(content), content)
+        return Reply(wire.dumps(content), content)
     text = content[row["text"]]
     if call.via != COMMAND:
         text = fence_quotes([Quote(tool.name, text)], tool.name, max_chars=None)
@@ -102,7 +86,7 @@ def _recall(call: Call, given: Json) -> Json:
     entities = _entities_of(memory, [hit.item for hit in answer.hits])
     hits = [_hit_record(hit, answer) | {"entity": entities.get(hit.item.id)} for hit in answer.hits]
     layers = answer.query.filters.layers
-    return recall_json(answer, trace=trace) | {
+    return wire.recall_json(answer, trace=trace) | {
         "hits": hits,
         "concepts": [hit for hit in hits if hit["level"] != "raw"],
         "found": [hit for hit in hits if hit["level"] != "insight"],
@@ -163,7 +147,7 @@ def _of_agent(agent: str, answer: Recall) -> Recall:
 
 
 def _hit_record(hit: Candidate, answer: Recall) -> Json:
-    made = hit_json(hit, answer)
+    made = wire.hit_json(hit, answer)
     relevance = hit.reason("composite.relevance")
     first = next(iter(made["channels"]), "").partition(".")[0]
     return made | {
@@ -217,9 +201,11 @@ def _entities_of(memory: Memory, items: Sequence[Item]) -> dict[str, Json]:
 
 def _item_records(call: Call, items: Sequence[Item]) -> list[Json]:
     """Memories with what they are about, as many as one answer has room for."""
-    shown = items[: count_fitting(call, (text_cost(call, item.text) for item in items))]
+    shown = items[
+        : answers.count_fitting(call, (answers.text_cost(call, item.text) for item in items))
+    ]
     entities = _entities_of(call.memory, shown)
-    return [item_json(item) | {"entity": entities.get(item.id)} for item in shown]
+    return [wire.item_json(item) | {"entity": entities.get(item.id)} for item in shown]
 
 
 def _remember(call: Call, given: Json) -> Json:
@@ -237,7 +223,7 @@ def _remember(call: Call, given: Json) -> Json:
     item = given | {"entity": None}
     with suppress(NotFound):  # classified above what this caller may read
         [item] = _item_records(call, [call.memory.get(stored.id)])
-    return record_json(stored) | {"item": item, "entity": item["entity"]}
+    return wire.record_json(stored) | {"item": item, "entity": item["entity"]}
 
 
 def _pin(given: Json) -> Json:
@@ -255,7 +241,7 @@ def _update(call: Call, given: Json) -> Json:
 
 
 def _boost(call: Call, given: Json) -> Json:
-    item = get_visible(call.memory, given["id"])
+    item = answers.get_visible(call.memory, given["id"])
     if given.get("revision", item.rev) != item.rev:
         raise Conflict(f"{item.id} is in revision {item.rev}", remedy="read it again")
     after = call.memory.boost(item.id, given["by"])
@@ -271,7 +257,7 @@ def _forget(call: Call, given: Json) -> Json:
         return _sweep(call, preview=preview)
     found, missing = _find(call, ids)
     if missing and "id" in given:
-        get_visible(call.memory, given["id"])  # says what is wrong with the only one
+        answers.get_visible(call.memory, given["id"])  # says what is wrong with the only one
     reason = given.get("reason") or "forgotten"
     done = call.memory.forget(*(item.id for item in found), preview=preview, reason=reason)
     going = [item.id for item in done.items]
@@ -296,7 +282,7 @@ def _find(call: Call, ids: Iterable[str]) -> tuple[list[Item], list[str]]:
     missing: list[str] = []
     for item_id in ids:
         try:
-            found.append(get_visible(call.memory, item_id))
+            found.append(answers.get_visible(call.memory, item_id))
         except NotFound:
             missing.append(item_id)
     return found, missing
@@ -311,7 +297,7 @@ def _sweep(call: Call, *, preview: bool) -> Json:
         "scanned": report.plan.live,
         "dropped": going,
         "run": report.run,
-        "left": [in_tool_words(reason) for reason in report.reasons()],
+        "left": [answers.in_tool_words(reason) for reason in report.reasons()],
     }
 
 
@@ -330,7 +316,7 @@ def _consolidate(call: Call, given: Json) -> Json:
         "replaced": sum(len(one.leaving) for one in groups),
         "dropped": swept,
         "run": report.run,
-        "left": [in_tool_words(reason) for reason in report.reasons()],
+        "left": [answers.in_tool_words(reason) for reason in report.reasons()],
     }
 
 
@@ -339,7 +325,7 @@ def _entities(call: Call, given: Json) -> Json:
     found = call.memory.entities(limit=_MAX_ENTITIES, **given)
     shown = found[offset : offset + limit]
     records = [
-        entity_json(one) | {"key": next(iter(one.aliases), None), "layers": dict(one.layers)}
+        wire.entity_json(one) | {"key": next(iter(one.aliases), None), "layers": dict(one.layers)}
         for one in shown
     ]
     more = offset + len(shown) < len(found)
@@ -370,7 +356,7 @@ def _get(call: Call, given: Json) -> Json:
 
 
 def _timeline(call: Call, given: Json) -> Json:
-    middle = get_visible(call.memory, given["id"])
+    middle = answers.get_visible(call.memory, given["id"])
     around = merge_timeline(middle, call.memory.timeline(middle.id, window=given["window"]))
     place = [item.id for item in around].index(middle.id)
     [near] = _item_records(call, [middle])
@@ -379,19 +365,21 @@ def _timeline(call: Call, given: Json) -> Json:
 
 
 def _why(call: Call, given: Json) -> Json:
-    item = get_visible(call.memory, given.pop("id"))
-    return provenance_json(call.memory.why(item.id, **given))
+    item = answers.get_visible(call.memory, given.pop("id"))
+    return wire.provenance_json(call.memory.why(item.id, **given))
 
 
 def _recall_file(call: Call, given: Json) -> Json:
     history = call.memory.recall_file(given["path"], intents=given["intents"])
     linked = call.memory.browse(limit=20, ids=history.items) if history.items else []
-    known = file_history_json(history, [CodeMemory(item) for item in linked], _PREVIEW_CHARS)
+    known = wire.file_history_json(history, [CodeMemory(item) for item in linked], _PREVIEW_CHARS)
     return known | {"path": given["path"], "linked": _item_records(call, linked)}
 
 
 def _stats(call: Call, _: Json) -> Json:
-    return {key: one for key, one in mapping_json(call.memory.stats()).items() if key != "path"}
+    return {
+        key: one for key, one in wire.mapping_json(call.memory.stats()).items() if key != "path"
+    }
 
 
 _OPERATIONS: dict[str, Callable[[Call, Any], Json]] = {

@@ -13,16 +13,8 @@ from bethink.errors import Refused
 from bethink.ingest.redaction import redact
 from bethink.memory import Memory
 from bethink.model import Candidate, Item, Passage, Recall
+from bethink.render import wire
 from bethink.render.quoting import Quote, fence_quotes, one_line, quote_hit, quote_item, truncate
-from bethink.render.wire import (
-    evidence_json,
-    fields_json,
-    file_history_json,
-    passage_json,
-    provenance_json,
-    smart_read_json,
-    why_not_json,
-)
 from bethink.retrieval.answer_text import UNSURE_NOTICE, Section, relation_lines, relations_of_hit
 from bethink.retrieval.explain import explain as explain_score
 from bethink.retrieval.explain import match_reasons
@@ -53,7 +45,7 @@ def recall_reply(call: Call, answer: Recall) -> Reply:
     left_out, cursor = _remaining(answer, hits)
     by_tokens = len(hits) < len(answer.hits)
     content = {
-        **fields_json(answer, "status reason confidence"),
+        **wire.fields_json(answer, "status reason confidence"),
         "memories": [hit_json(hit, answer) for hit in hits],
         "returned": len(hits),
         "left_out": left_out,
@@ -61,7 +53,7 @@ def recall_reply(call: Call, answer: Recall) -> Reply:
         "cursor": cursor,
         "tokens": tokens,
         "captions": [caption.text for caption in answer.captions],
-        **fields_json(answer, "warnings degraded"),
+        **wire.fields_json(answer, "warnings degraded"),
         "nearest_miss": miss_json(answer.nearest_miss),
         "profile": answer.profile,
     }
@@ -210,7 +202,7 @@ def hit_json(hit: Candidate, answer: Recall) -> Json:
     """Return a hit as JSON: the memory, its relevance, and how it was found."""
     return memory_json(hit.item) | {
         "text": hit.text,
-        "passage": passage_json(hit),
+        "passage": wire.passage_json(hit),
         "relevance": hit.relevance,
         "score": finite_or_none(hit.score),
         "see_newer": hit.see_newer,
@@ -219,7 +211,7 @@ def hit_json(hit: Candidate, answer: Recall) -> Json:
         "reasons": list(match_reasons(hit, answer)),
         "relations": [
             {
-                **fields_json(relation, "type other inbound"),
+                **wire.fields_json(relation, "type other inbound"),
                 "text": truncate(relation.text, SNIPPET_CHARS),
             }
             for relation in relations_of_hit(answer, hit)
@@ -228,7 +220,7 @@ def hit_json(hit: Candidate, answer: Recall) -> Json:
 
 
 def _evidence_json(hit: Candidate) -> list[Json]:
-    return [evidence_json(reason) for reason in hit.evidence]
+    return [wire.evidence_json(reason) for reason in hit.evidence]
 
 
 def _snippet(miss: Candidate) -> Item:
@@ -269,7 +261,7 @@ def _explain_item(memory: Memory, query: str, item_id: str, options: Json) -> Re
     for look in missing.looks:
         outcome = "not found" if look.score is None else f"score {look.score:.3f}"
         text += f"\n{look.channel}: {outcome}{look.why and ', ' + look.why}"
-    details = why_not_json(missing)
+    details = wire.why_not_json(missing)
     remedy = in_tool_words(missing.remedy)
     details["remedy"] = remedy
     return _explanation_reply("why_not", text, details, stage=missing.stage, remedy=remedy)
@@ -315,7 +307,7 @@ def _explain_origin(call: Call, item_id: str) -> Reply:
         lines.append("… and more")
     about = quote_item(found.item)
     text = "\n".join([about.head, *(lines or ["It is not derived from any other memory."])])
-    details = provenance_json(found)
+    details = wire.provenance_json(found)
     # There may be hundreds of sources: a model gets snippets.
     return _explanation_reply(
         "origin",
@@ -347,7 +339,7 @@ def recall_file(call: Call) -> Reply:
     path = call.arguments["path"]
     history = call.memory.recall_file(path.partition("::")[0], **call.given("intents"))
     memories = call.memory.file_memories(path, history.items)
-    content = file_history_json(history, memories, _PREVIEW_CHARS)
+    content = wire.file_history_json(history, memories, _PREVIEW_CHARS)
     if not (history.edits or memories):
         return Reply("No edits of such a file are recorded.", content)
     days = "\n".join(f"{entry.day} {entry.operation} × {entry.times}" for entry in history.days)
@@ -385,7 +377,7 @@ def read_smart(call: Call) -> Reply:
     lines = [f"{read.status}: {read.tokens} of {read.whole_tokens} tokens", *read.notes]
     lines += [f"removed {name}" for name in read.removed]
     text = "\n".join([*lines, fence_quotes(quotes, "file", max_chars=None)]).strip()
-    return Reply(text, smart_read_json(read))
+    return Reply(text, wire.smart_read_json(read))
 
 
 def note_edit(call: Call) -> Reply:
