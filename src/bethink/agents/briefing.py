@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING
 
 from bethink.api.browse import redact_thread
 from bethink.core import plural
@@ -21,13 +20,10 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code
+from bethink.memory import Memory
 from bethink.model import Item
 from bethink.model.item import RULE_KINDS
 from bethink.render.quoting import Quote, fence_quotes, one_line, truncate
-
-if TYPE_CHECKING:
-    from bethink.memory import Memory
-
 
 # Count runs with a digit (codes, ids, numbers) by character, words by pieces of three
 # letters, punctuation by sign, other scripts by byte.

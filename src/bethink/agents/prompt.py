@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from bethink.agents import briefing
 from bethink.agents.session import session_state
@@ -13,15 +12,12 @@ from bethink.core.sentences import sentences
 from bethink.core.words import word_set
 from bethink.errors import Refused
 from bethink.importers.turn_text import is_assent, needs_no_memory, strip_host_text
+from bethink.memory import Memory
 from bethink.model import Candidate, Item, Recall
 from bethink.ports import is_remote
 from bethink.render.quoting import Quote, quote_hit
 from bethink.retrieval.answer_text import UNSURE_NOTICE
 from bethink.retrieval.stages.gate import is_perhaps_newer
-
-if TYPE_CHECKING:
-    from bethink.memory import Memory
-
 
 MAX_PROMPT_TOKENS = 600
 NAME = "memories"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,11 +11,9 @@ from bethink.cli.app import App
 from bethink.cli.options import command, complete_ids, group, limit_option, option
 from bethink.cli.output import bold, columns, dim, green, one_line, print_table
 from bethink.core import plural
+from bethink.core.json_values import Json
+from bethink.model import Entity, Link
 from bethink.render.wire import entity_json, item_json
-
-if TYPE_CHECKING:
-    from bethink.core.json_values import Json
-    from bethink.model import Entity, Link
 
 
 @command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,14 +22,11 @@ from bethink.cli.output import (
     red,
     wrap_lines,
 )
+from bethink.core.json_values import Json
 from bethink.errors import BadProfile, BadSetting, NotFound, Refused
-from bethink.retrieval.profile import configured_profile, profile_names, profile_source
+from bethink.retrieval.profile import Profile, configured_profile, profile_names, profile_source
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
-
-if TYPE_CHECKING:
-    from bethink.core.json_values import Json
-    from bethink.retrieval.profile import Profile
 
 
 @group("profiles", examples=["bethink profiles", "bethink profiles show default"])

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,11 +22,8 @@ from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.memory import Memory
+from bethink.model import Item, Recall, Remembered
 from bethink.render.wire import item_json, recall_json, record_json
-
-if TYPE_CHECKING:
-    from bethink.model import Item, Recall, Remembered
-
 
 # Not a real key; it only has to look like one to be redacted.
 _FAKE_SECRET = "AKIA" + "Q3EXAMPL" + "7WZ2KD5N"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -15,6 +15,7 @@ from bethink.cli.options import command, option
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.errors import NotFound, Refused
+from bethink.eval.case import Case, Dataset
 from bethink.eval.datasets import (
     DATASETS,
     OWN_SETS,
@@ -30,6 +31,7 @@ from bethink.eval.spaces import SpaceProvider
 from bethink.eval.tables import headline, print_tables, report_tables, unresolved_lines
 from bethink.eval.tune import (
     SearchOptions,
+    TuneResult,
     ablations,
     profile_toml,
     tunable_parameters,
@@ -39,13 +41,7 @@ from bethink.eval.tune import (
     tune_verdict,
 )
 from bethink.render.wire import dumps
-from bethink.retrieval.profile import configured_profile, load_profile_file
-
-if TYPE_CHECKING:
-    from bethink.eval.case import Case, Dataset
-    from bethink.eval.tune import TuneResult
-    from bethink.retrieval.profile import Profile
-
+from bethink.retrieval.profile import Profile, configured_profile, load_profile_file
 
 F = TypeVar("F", bound=Callable[..., Any])
 

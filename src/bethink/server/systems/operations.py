@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bethink.api.browse import merge_timeline
 from bethink.api.files import CodeMemory
@@ -22,19 +22,16 @@ from bethink.core.characters import strip_hidden
 from bethink.core.dataclass import replace
 from bethink.core.json_values import Json, parse_strict_json
 from bethink.errors import Conflict, NotFound, Refused
+from bethink.memory import Memory
 from bethink.model import Candidate, Item, Recall, find_layer
 from bethink.render import wire
 from bethink.render.quoting import Quote, fence_quotes, quote_item
 from bethink.retrieval.answer_text import render_text
 from bethink.retrieval.heat import pace_of
+from bethink.retrieval.profile import Profile
 from bethink.server.systems.declarations import load_system
 from bethink.server.tools import TOOLS, answers
 from bethink.server.tools.tool import Call, Reply, Tool
-
-if TYPE_CHECKING:
-    from bethink.memory import Memory
-    from bethink.retrieval.profile import Profile
-
 
 PIN_IMPORTANCE = 0.9
 _FOCUS_FACTOR = 1.5

@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from bethink.access.audit import audit_of
 from bethink.access.people import Directory
@@ -33,15 +32,12 @@ from bethink.errors import (
     StoreBusy,
     StoreError,
 )
+from bethink.memory import Memory
 from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
 from bethink.server.parent import watch_parent
 from bethink.server.telemetry import trace_call
 from bethink.server.tools.catalog import RECALL
 from bethink.server.tools.tool import Call, Reply, Tool, ignore_progress, validate_arguments
-
-if TYPE_CHECKING:
-    from bethink.memory import Memory
-
 
 _log = logging.getLogger("bethink")
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bethink.core.json_values import Json, parse_strict_json
 from bethink.errors import BethinkError, Refused
+from bethink.memory import Memory
 from bethink.render.quoting import one_line
 from bethink.server.tools import select_tools
 from bethink.server.tools.answers import in_tool_words
 from bethink.server.tools.tool import Call, validate_arguments
-
-if TYPE_CHECKING:
-    from bethink.memory import Memory
-
 
 VIA = "function"
 
