@@ -56,12 +56,11 @@ def is_loopback(host: str) -> bool:
 
 def is_port_free(address: Address) -> bool:
     """Check whether nothing listens on an address."""
-    with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(address)
-        except OSError:
-            return False
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        socket.create_server(address, family=family).close()
+    except OSError:
+        return False
     return True
 
 
