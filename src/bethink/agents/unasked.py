@@ -17,7 +17,7 @@ from functools import cache
 from itertools import islice
 from operator import itemgetter, mul
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from bethink.agents.briefing import format_context, is_safe_to_inject, sanitize_quote
 from bethink.agents.session import CallMarks, SessionState, resolve_in_project, session_state
@@ -26,15 +26,11 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.sentences import sentences
 from bethink.errors import ModelError, Refused
 from bethink.ingest.redaction import redact
-from bethink.model import Item
+from bethink.memory import Memory
+from bethink.model import Candidate, Item
 from bethink.model.anchor import anchor_name
 from bethink.model.item import RULE_KINDS
-from bethink.render.quoting import quote_hit, quote_item
-
-if TYPE_CHECKING:
-    from bethink.memory import Memory
-    from bethink.model import Candidate
-    from bethink.render.quoting import Quote
+from bethink.render.quoting import Quote, quote_hit, quote_item
 
 _T = TypeVar("_T")
 NAME = "note"

@@ -15,22 +15,11 @@ from bethink.api.links import check_relation
 from bethink.api.session import utc_now
 from bethink.core.json_values import Json
 from bethink.errors import Refused
-from bethink.importers import AUTO, IMPORTERS, KINDS, STREAMS
+from bethink.importers import AUTO, IMPORTERS, KINDS, STREAMS, streams
 from bethink.importers.chat_exports import with_turn_keys
 from bethink.importers.detection import detect_source
 from bethink.importers.entry import Entry, Importer, LinkEnd, Reader, ReadProgress, SourceLink
 from bethink.importers.intake import INTAKE_BATCH, Intake, Refusal, Tally
-from bethink.importers.streams import (
-    BEGINNING_BYTES,
-    InputStream,
-    displayable_name,
-    guess_format,
-    is_stream,
-    open_decompressed,
-    open_stream,
-    read_records,
-    to_path,
-)
 from bethink.ingest.admission import admit_thread
 from bethink.ingest.entity_extraction import entity_key, parse_entity
 from bethink.ingest.files import GZIP_MAGIC, read_drafts
@@ -243,8 +232,8 @@ class Import:
 
         ``progress`` is told how many entries are done and about how many there are; 0: unknown.
         """
-        if self.kind == AUTO and not is_stream(self._path):
-            self.kind, found = detect_source(to_path(self._path))
+        if self.kind == AUTO and not streams.is_stream(self._path):
+            self.kind, found = detect_source(streams.to_path(self._path))
             self._path = str(found)
         gauge = ReadProgress()
         with _scratch_memory(self._memory, preview=self.tally.preview) as scratch:
@@ -259,7 +248,9 @@ class Import:
 
     def _from_source(self, gauge: ReadProgress, scratch: Memory | None) -> Iterator[int]:
         path = self._existing_path()
-        self._set_source(f"{self.kind}:{displayable_name(path.name or path.resolve().name)}")
+        self._set_source(
+            f"{self.kind}:{streams.displayable_name(path.name or path.resolve().name)}"
+        )
         source: Importer = IMPORTERS[self.kind](path, gauge)
         intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
         given = {"source": self.tally.source, **self._given}
@@ -274,12 +265,12 @@ class Import:
             self.tally.refuse(Refusal("links", refused))
 
     def _existing_path(self) -> Path:
-        if is_stream(self._path):
+        if streams.is_stream(self._path):
             raise Refused(
                 f"{self.kind} cannot be read from standard input",
                 remedy="write it to a file and give its path",
             )
-        return to_path(self._path)
+        return streams.to_path(self._path)
 
     def _set_source(self, name: str) -> None:
         if self._restore and self.kind != "bethink":
@@ -291,9 +282,11 @@ class Import:
         self, gauge: ReadProgress, scratch: Memory | None, progress: Progress | None
     ) -> Iterator[int]:
         _require_whole(self._path)
-        with open_stream(self._path) as stream:
+        with streams.open_stream(self._path) as stream:
             if self.kind == AUTO:
-                self.kind = guess_format(stream.reader.peek(BEGINNING_BYTES), stream.name)
+                self.kind = streams.guess_format(
+                    stream.reader.peek(streams.BEGINNING_BYTES), stream.name
+                )
             self._set_source(stream.name)
             gauge.total = stream.size
             if self.kind == "bethink":
@@ -360,20 +353,20 @@ _NO_END = "this export of an earlier version does not say whether it is whole"
 
 def _require_whole(path: str) -> None:
     """Raise Refused for a gzip file that is damaged or cut off, before anything is stored."""
-    if is_stream(path) or not to_path(path).is_file():
+    if streams.is_stream(path) or not streams.to_path(path).is_file():
         return
-    with to_path(path).open("rb") as file:
+    with streams.to_path(path).open("rb") as file:
         if file.read(2) != GZIP_MAGIC:
             return
-    with open_decompressed(to_path(path)) as unpacked:
-        while unpacked.read(BEGINNING_BYTES):
+    with streams.open_decompressed(streams.to_path(path)) as unpacked:
+        while unpacked.read(streams.BEGINNING_BYTES):
             pass
 
 
-def _report_progress(stream: InputStream, progress: Progress | None) -> Iterator[Json]:
+def _report_progress(stream: streams.InputStream, progress: Progress | None) -> Iterator[Json]:
     """Yield the records of an export and report progress; one call imports them all."""
     gauge = ReadProgress(total=stream.size)
-    for number, record in enumerate(read_records(stream)):
+    for number, record in enumerate(streams.read_records(stream)):
         gauge.entries += record.get("type") == "item"
         if progress is not None and number % _PROGRESS_EVERY == 0:
             gauge.done = stream.done
@@ -411,6 +404,8 @@ def _until_unreadable(entries: Iterable[Entry], gauge: ReadProgress) -> Iterator
         yield Entry(where, refused)
 
 
-def _line_entries(stream: InputStream, kind: str, given: Mapping[str, object]) -> Iterator[Entry]:
+def _line_entries(
+    stream: streams.InputStream, kind: str, given: Mapping[str, object]
+) -> Iterator[Entry]:
     for line in read_drafts(stream.reader, kind, given):  # type: ignore[arg-type]
         yield Entry(f"line {line.number}", line.found)
