@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from bethink.cli.app import App
 from bethink.cli.help import OPTION_HELP
 from bethink.cli.output import one_line
 from bethink.core.json_values import parse_strict_json
+from bethink.core.lazy import lazy_pattern
 from bethink.errors import BadText, BethinkError, Refused
 
 if TYPE_CHECKING:
@@ -302,10 +304,14 @@ def _parse_context_option(_: click.Context, __: click.Parameter, value: str | No
 _CALLBACKS = {"now": parse_time_option, "context": _parse_context_option}
 
 
+_RAW_BYTE = lazy_pattern("[\udc80-\udcff]")
+
+
 def read_text_argument(text: str) -> str:
     """Return the text itself or, for ``-``, the content of standard input."""
     if text != "-":
-        return text
+        # What a shell passed that is not UTF-8 is told as the bytes that it was.
+        return decode_utf8(os.fsencode(text), "the text") if _RAW_BYTE.search(text) else text
     return decode_utf8(sys.stdin.buffer.read(), "standard input")
 
 

@@ -369,7 +369,10 @@ def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
     undone_runs = {change.detail for change in changes if change.kind == _RUN_UNDONE}
     for change, before in zip_longest(changes, changes[1:]):
         if change.kind == "erased":
-            raise Refused(f"{change.item} was erased; that cannot be undone")
+            raise Refused(
+                f"{change.item} was erased; that cannot be undone",
+                remedy="undo an earlier change of another memory by its id: bethink undo ID",
+            )
         if change.kind == _RAN and change.detail not in undone_runs:
             raise Refused(
                 f"the last change by {actor} is a run over many memories",

@@ -83,8 +83,9 @@ def test_there_must_be_something_to_undo(memory: Memory) -> None:
         memory.undo()
     one = memory.remember("The limit is five").id
     memory.forget(one, erase=True)
-    with pytest.raises(Refused, match="cannot be undone"):
+    with pytest.raises(Refused, match="cannot be undone") as told:
         memory.undo()
+    assert "bethink undo ID" in told.value.remedy
 
 
 @pytest.fixture

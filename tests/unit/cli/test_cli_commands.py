@@ -148,6 +148,14 @@ def test_show_leaves_out_what_is_usual(call: Caller) -> None:
         assert fact in said
 
 
+def test_an_argument_that_is_not_utf8_is_told_as_its_bytes(call: Caller) -> None:
+    """A shell in Latin-1 passes é as one byte: "a lone surrogate" would tell nobody that."""
+    told = call("remember", "caf\udce9 au lait")
+
+    assert told.code == 2
+    assert "the text is not UTF-8: byte 0xe9 at position 3" in told.err
+
+
 def test_an_update_tells_of_a_secret_that_it_loses(call: Caller) -> None:
     """Two codes are the same text once they are removed: "unchanged" alone would hide why."""
     told = call("update", call.remember("The garage code is 4711"), "The garage code is 9988")

@@ -353,7 +353,9 @@ def _refuse_comments(path: Path, content: bytes | None, by_hand: str) -> None:
     """Refuse comments and trailing commas, which the host of this file cannot read."""
     text = hosts.decode_file(path, content or b"")
     if without_comments(text) != text:
-        raise BadSetting(f"{path}: it is not plain JSON, but has comments", remedy=by_hand)
+        raise BadSetting(
+            f"{path}: it is not plain JSON, but has comments or trailing commas", remedy=by_hand
+        )
 
 
 def _plan_removal(known: WrittenFile, *, force: bool) -> _FileStep:
