@@ -1096,6 +1096,41 @@ def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> Non
         assert faults.found == []
 
 
+def test_unbroken_words_and_a_single_day_fit(browser: Browser, tmp_path: Path) -> None:
+    """A topic without a space widens no page; one day has one label."""
+    with Memory.open(path=_space(tmp_path, "narrow"), embedder="none") as memory:
+        memory.remember("The heron is at sea", topic="t" * 120, speaker="S" * 60)
+    with (
+        running_inspector(tmp_path, "narrow", BETHINK_EMBEDDER="none") as found,
+        new_context(browser, viewport={"width": 375, "height": 812}) as context,
+    ):
+        page = context.new_page()
+        page.goto(found.link)
+        expect(page.get_by_role("heading", name="Ask")).to_be_visible()
+        page.goto(f"{found.url}/ui/ask?q=heron")
+        expect(page.locator(".hit")).to_be_visible()
+        assert page.evaluate(_OVERFLOW) <= 0
+        page.goto(f"{found.url}/ui/time")
+        expect(page.locator(".brush .bar")).to_be_visible()
+        days = [text for text in page.locator(".brush .axis").all_text_contents() if " " in text]
+        assert len(days) == len({" ".join(day.split()[:2]) for day in days}) > 0
+
+
+def test_an_address_may_say_a_moment_in_words_or_wrongly(page: Page, demo: Inspector) -> None:
+    """Addresses are typed, shared and kept: no view fails on one."""
+    for path, heading in (
+        ("/ask?q=backup&as_of=yesterday", "Ask"),
+        ("/trace?q=backup&as_of=yesterday", "Trace"),
+        ("/time?from=zzz&to=2026-99-99", "Time"),
+    ):
+        open_view(page, demo, path, heading)
+        settle(page)
+        if "as_of" in path:
+            expect(page.get_by_text("Answer from what was stored at: yesterday")).to_be_visible()
+        else:
+            expect(page.get_by_text("Last stored")).to_be_visible()
+
+
 def _space(folder: Path, name: str) -> Path:
     """The file of a space that the server will find."""
     place = folder / "data" / "spaces" / f"{name}.db"

@@ -131,11 +131,13 @@ function AsOf() {
   const end = Date.now();
   const start = oldest ? new Date(oldest).getTime() : end - 31_557_600_000;
   const chosen = address.get("as_of");
-  const placeOf = (moment: string) => Math.round(((new Date(moment).getTime() - start) / (end - start)) * STEPS);
-  const [place, setPlace] = useState(chosen ? placeOf(chosen) : STEPS);
-  useEffect(() => setPlace(chosen ? placeOf(chosen) : STEPS), [chosen, oldest]);
+  // An address may say it in words, such as "yesterday": the server reads them.
+  const told = Date.parse(chosen);
+  const placed = Number.isNaN(told) ? STEPS : Math.round(((told - start) / (end - start)) * STEPS);
+  const [place, setPlace] = useState(placed);
+  useEffect(() => setPlace(placed), [chosen, oldest]);
   const momentOf = (at: number) => new Date(start + ((end - start) * at) / STEPS).toISOString();
-  const words = place >= STEPS ? "now" : day(momentOf(place));
+  const words = place >= STEPS ? (Number.isNaN(told) && chosen) || "now" : day(momentOf(place));
   return (
     <label class="field">
       <span>

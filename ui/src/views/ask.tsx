@@ -86,7 +86,7 @@ function SavedQuestions() {
               Download {plural(marked, "judged question")}
             </button>
             <span>
-              <code>bethink eval jsonl --space {session.value?.space}</code> measures with them, <code>bethink tune jsonl --out mine.toml</code> searches better weights with them.
+              <code>bethink eval jsonl --space {session.value?.space}</code> measures with them, <code>bethink tune jsonl --space {session.value?.space} --out mine.toml</code> searches better weights with them.
             </span>
           </>
         )}

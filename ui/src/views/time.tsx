@@ -16,8 +16,7 @@ export function Time() {
   const address = useAddress();
   const kind = address.get("kind");
   const times = useResource(`times ${kind}`, (abort) => call("GET /v1/times", kind ? { kind } : {}, abort));
-  const from = address.get("from");
-  const to = address.get("to");
+  const [from, to] = ["from", "to"].map((name) => (Number.isNaN(Date.parse(address.get(name))) ? "" : address.get(name))) as [string, string];
   return (
     <Page title="Time" lead="When what is remembered happened.">
       <Loading on={times.loading} />
@@ -118,7 +117,7 @@ function Histogram(props: { times: Times; from: string; to: string }) {
     if (b - a < 3) address.set({ from: null, to: null });
     else address.set({ from: iso(x.invert(a).getTime()), to: iso(x.invert(b).getTime()) });
   };
-  const ticks = x.ticks(Math.round(wide / 110));
+  const ticks = x.ticks(Math.round(wide / 110)).filter((tick) => tick.getTime() % DAY === 0);
   const peak = made.reduce((best, one) => (one.count > best.count ? one : best));
   return (
     <Card title={plural(counted, "memory", "memories")}>
