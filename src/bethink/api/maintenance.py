@@ -16,6 +16,7 @@ from bethink.errors import BadSetting, ModelError, NotFound, Refused, StoreBusy,
 from bethink.model import Item
 from bethink.ports import CheckResult, Embedder, Progress, embed_ahead
 from bethink.retrieval.context import IndexingRetriever
+from bethink.retrieval.query_builder import MAX_LIST_LENGTH, int_in_range
 
 if TYPE_CHECKING:
     from bethink.api.export_origin import ExportClaims
@@ -194,7 +195,7 @@ class MaintenanceMethods(SessionMethods):
         """Return the last maintenance runs, newest first."""
         from bethink.maintain.journal import recent_runs  # start-up time: recall does without
 
-        return recent_runs(self.store, limit)
+        return recent_runs(self.store, int_in_range("limit", limit, 1, MAX_LIST_LENGTH))
 
     def _resolve_jobs(self, requested: Sequence[str | Job]) -> list[Job]:
         from bethink.maintain import DEFAULT_JOBS, JOBS  # start-up time: recall does without

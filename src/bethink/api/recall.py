@@ -46,6 +46,7 @@ from bethink.retrieval.query_builder import (
     encode_cursor,
     join_turns_before,
     make_filters,
+    parse_moment_filter,
     resolve_entity_filters,
     validate_filters,
 )
@@ -362,7 +363,7 @@ class RecallMethods(SessionMethods):
         where: Mapping[str, object],
         now: datetime | None,
     ) -> Context:
-        moment = now or self.now
+        moment = self.now if now is None else parse_moment_filter("now", now, self.now)
         if filters is None:
             ceiling = {"max_classification": self.settings.max_classification}
             filters = make_filters({**ceiling, **where}, moment)

@@ -92,7 +92,7 @@ def make_filters(where: Mapping[str, object], now: datetime) -> Filters:
                 key, _parse_string_list(f"filter {name}", value)
             )
         elif key in _TIME_FILTERS:
-            values[key] = _parse_moment_filter(name, value, now)
+            values[key] = parse_moment_filter(name, value, now)
         elif key in _INT_FILTER_RANGES:
             # SQLite orders every number before any text: a text would be no ceiling.
             values[key] = int_in_range(name, value, *_INT_FILTER_RANGES[key])
@@ -172,7 +172,7 @@ def _near_value(entry: str, name: str, items: Iterable[Item]) -> str:
     return f"; did you mean {near!r}?" if near else ""
 
 
-def _parse_moment_filter(name: str, value: object, now: datetime) -> datetime:
+def parse_moment_filter(name: str, value: object, now: datetime) -> datetime:
     try:
         return parse_moment(value, now)
     except ValueError as error:
@@ -215,7 +215,7 @@ def build_query(
         )
     if wordless:
         defaults = defaults._replace(most=())
-    as_of = _parse_moment_filter("as_of", request.as_of, now) if request.as_of is not None else None
+    as_of = parse_moment_filter("as_of", request.as_of, now) if request.as_of is not None else None
     seen: frozenset[int] = frozenset()
     if request.cursor is not None:
         cursor_time, seen = _decode_cursor(request.cursor, request.text)
@@ -224,7 +224,7 @@ def build_query(
             filters = replace(filters, stored_by=cursor_time.stored_by)
     return Query(
         text=request.text,
-        now=_parse_moment_filter("now", now, now),
+        now=parse_moment_filter("now", now, now),
         as_of=as_of,
         filters=filters,
         k=_result_limit(request, defaults, wordless=wordless),

@@ -132,5 +132,6 @@ def _driver() -> Iterator[None]:
 def find_store(name: str) -> StoreClass:
     """Return the store class of a name."""
     if name not in STORES:
-        raise NotFound(f"there is no store {name!r}", remedy=f"one of {', '.join(STORES)}")
+        remedy = f"one of {', '.join(STORES)}, or postgresql://..."
+        raise NotFound(f"there is no store {name!r}", remedy=remedy)
     return STORES[name]

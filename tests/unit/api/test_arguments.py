@@ -78,6 +78,8 @@ def test_no_argument_raises_an_error_of_python(
         ("recall", {"boost": 3}, "boost is 3, but must be a function"),
         ("recall", {"profile": 5}, "profile is 5, but must be a text or a Profile"),
         ("recall", {"most": 5}, "most is 5, but must be a mapping"),
+        ("recall", {"now": "never"}, "now: 'never' is not a valid time"),
+        ("maintenance", {"limit": -1}, "limit is -1"),
         ("recall", {"cursor": 5}, "cursor is 5, but must be a text"),
         ("why_not", {"boost": "up"}, "boost is 'up', but must be a function"),
         ("recall", {"since": "2026-12-01", "until": "2026-01-01"}, "is not before until"),
@@ -88,12 +90,26 @@ def test_a_refusal_names_the_argument(
     memory: Memory, method: str, given: dict[str, Any], told: str
 ) -> None:
     item = memory.remember("The staging server is in Porto").id
-    first = {"recall": ["staging"], "why_not": [item, "staging"], "browse": [], "get": []}
+    first = {
+        "maintenance": [],
+        "recall": ["staging"],
+        "why_not": [item, "staging"],
+        "browse": [],
+        "get": [],
+    }
 
     with pytest.raises(Refused) as refused:
         getattr(memory, method)(*first.get(method, [item]), **given)
 
     assert told in refused.value.message
+
+
+def test_the_time_of_a_recall_may_be_told_in_words(memory: Memory) -> None:
+    """As the other moments; from the clock of the memory."""
+    told = memory.remember("The staging server moved", occurred_at="2026-01-01").id
+
+    assert memory.recall("staging", now="yesterday").query.now < memory.now
+    assert [hit.item.id for hit in memory.recall("staging", now="2026-03-01").hits] == [told]
 
 
 Colour = Literal["red", "green"]

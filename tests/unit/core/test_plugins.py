@@ -294,7 +294,7 @@ def test_a_store_of_a_plugin_is_opened(installed: Path) -> None:
         memory.remember("Releases are cut on Tuesdays")
     with pytest.raises(NotFound, match="there is no store 'absent'") as caught:
         Memory.open(":memory:", store="absent")
-    assert caught.value.remedy == "one of sqlite, other"
+    assert caught.value.remedy == "one of sqlite, other, or postgresql://..."
 
 
 def test_a_profile_of_the_user_may_name_a_class(installed: Path, tmp_path: Path) -> None:
