@@ -56,7 +56,8 @@ def parse_strict_json(text: str) -> Any:
             parse_int=_parse_bounded_int,
         )
     except json.JSONDecodeError as error:
-        raise BadText(f"not JSON: {error.msg.lower()} at column {error.colno}") from error
+        what = error.msg.lower().removesuffix(" at").removesuffix(" starting")
+        raise BadText(f"not JSON: {what} at column {error.colno}") from error
 
 
 def _check_depth(text: str) -> None:

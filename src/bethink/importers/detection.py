@@ -69,7 +69,7 @@ def _detect_file(path: Path) -> str:
         return _detect_conversations(path)
     if path.name.lower().endswith(MARKDOWN_ENDINGS):
         return "basic-memory" if _is_basic_memory([path]) else "markdown"
-    kind = _detect_json(path, beginning) or streams.guess_format(beginning, path.name)
+    kind = _detect_json(path, beginning) or streams.guess_text_format(beginning, path.name)
     if kind in ("lines", "text") and _JSON_NAME.search(path.name) and beginning.strip():
         raise streams.unknown_json(path.name)
     return kind

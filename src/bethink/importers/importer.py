@@ -284,7 +284,7 @@ class Import:
         _require_whole(self._path)
         with streams.open_stream(self._path) as stream:
             if self.kind == AUTO:
-                self.kind = streams.guess_format(
+                self.kind = streams.guess_text_format(
                     stream.reader.peek(streams.BEGINNING_BYTES), stream.name
                 )
             self._set_source(stream.name)

@@ -101,6 +101,7 @@ def read_text_file(path: Path) -> str | Refused:
 STDIN_NAME = "-"
 BEGINNING_BYTES = 1 << 16
 _WRITER_TIMEOUT_S = 10.0  # for a program to begin writing to a named pipe
+_NO_TEXT = re.compile(r"[\x00-\x06\x0e-\x1a\x7f\ufffd]")
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 _OBJECT_START = re.compile(rb'\{\s*(?:"|\})')
 _JSON_START = re.compile(rb'\{\s*(?:"|\})|\[\s*(?:[{\["\]]|-?\d+\s*[,\]]|true|false|null)')
@@ -205,6 +206,16 @@ def guess_format(beginning: bytes, name: str = "the file") -> str:
     if found := _format_of_lines(content, name):
         return found
     return "text" if _BLANK_LINE.search(content) else "lines"
+
+
+def guess_text_format(beginning: bytes, name: str) -> str:
+    """Guess as `guess_format`; raise Refused for no text, such as a picture, a PDF, UTF-16."""
+    guessed = guess_format(beginning, name)
+    strange = _NO_TEXT.findall(beginning.decode(errors="replace"))
+    # One line of a text may be damaged; the reader names it.
+    if guessed in ("lines", "text") and len(strange) * 20 > len(beginning):
+        raise Refused(f"{name} is not text in UTF-8", remedy="save it as text in UTF-8")
+    return guessed
 
 
 def _format_of_lines(content: bytes, name: str) -> str:

@@ -9,7 +9,8 @@ import pytest
 
 import foreign
 from bethink import Memory
-from bethink.errors import Refused
+from bethink.core.json_values import parse_strict_json
+from bethink.errors import BadText, Refused
 from bethink.importers.detection import detect_source
 from bethink.importers.streams import guess_format
 from bethink.systems.remind.export import to_remind
@@ -90,6 +91,36 @@ def test_json_is_never_torn_into_lines(
     with pytest.raises(Refused, match="not JSON of a known program"):
         guess_format(path.read_bytes(), "standard input")
     assert memory.browse(limit=5) == []
+
+
+_PICTURE = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x04\x00a line of letters\n\xff\xd8\xfe"
+_PDF = b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\nstream\n" + bytes(range(256)) * 4
+
+
+@each_row("content", [_PICTURE, _PDF, "Ana owns billing\nBen owns search\n".encode("utf-16")])
+def test_what_is_no_text_is_refused_whole(memory: Memory, tmp_path: Path, content: bytes) -> None:
+    """The lines of a picture or a PDF that happen to be letters are no memories."""
+    path = tmp_path / "scan"
+    path.write_bytes(content)
+
+    with pytest.raises(Refused, match="scan is not text in UTF-8"):
+        import_from(memory, path)
+    assert memory.browse(limit=5) == []
+
+
+def test_a_torn_record_says_where_it_is_torn() -> None:
+    """In one sentence, without a preposition twice."""
+    with pytest.raises(BadText, match="not JSON: unterminated string at column"):
+        parse_strict_json('{"a": "b')
+
+
+def test_a_bad_line_of_a_text_is_refused_alone(memory: Memory, tmp_path: Path) -> None:
+    """One NUL, or one character of another encoding, among lines that are right."""
+    path = tmp_path / "notes"
+    lines = [b"Ana owns the billing module", b"Ben owns \x00 search", b"The office is in K\xf6ln"]
+    path.write_bytes(b"\n".join(lines))
+
+    assert import_from(memory, path).stored == 1
 
 
 @each_row(
