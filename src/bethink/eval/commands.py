@@ -15,6 +15,7 @@ from bethink.cli.options import command, option
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.errors import NotFound, Refused
+from bethink.eval import tune
 from bethink.eval.case import Case, Dataset
 from bethink.eval.datasets import (
     DATASETS,
@@ -29,17 +30,6 @@ from bethink.eval.report import build_report, combine_reports, compare_reports, 
 from bethink.eval.runner import RunPlan, run_evaluation
 from bethink.eval.spaces import SpaceProvider
 from bethink.eval.tables import headline, print_tables, report_tables, unresolved_lines
-from bethink.eval.tune import (
-    SearchOptions,
-    TuneResult,
-    ablations,
-    profile_toml,
-    tunable_parameters,
-    tune,
-    tune_result_json,
-    tune_result_tables,
-    tune_verdict,
-)
 from bethink.render.wire import dumps
 from bethink.retrieval.profile import Profile, configured_profile, load_profile_file
 
@@ -271,7 +261,7 @@ def _profiles_and_ablations(app: App, options: Json) -> dict[str, Profile]:
     profiles = load_profiles(app, options["profiles"])
     if options["ablate"] or options["parts"]:
         first = next(iter(profiles))
-        profiles |= ablations(profiles[first], first, split_names(options["parts"]))
+        profiles |= tune.ablations(profiles[first], first, split_names(options["parts"]))
     return profiles
 
 
@@ -327,8 +317,8 @@ def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
     dataset = _single_dataset(app, options)
     start, result = _tune(app, dataset, options)
     origin = f"Tuned from {start.name} on {dataset.title}, seed {options['seed']}"
-    remarks = [f"{origin}, {plural(result.trials, 'trial')}.", tune_verdict(result)]
-    options["out"].write_text(profile_toml(result.profile, remarks), encoding="utf-8")
+    remarks = [f"{origin}, {plural(result.trials, 'trial')}.", tune.tune_verdict(result)]
+    options["out"].write_text(tune.profile_toml(result.profile, remarks), encoding="utf-8")
     _print_tuned(app, result, dataset.title, options)
     return 0
 
@@ -341,11 +331,11 @@ def _single_dataset(app: App, options: Json) -> Dataset:
     return datasets[0]
 
 
-def _tune(app: App, dataset: Dataset, options: Json) -> tuple[Profile, TuneResult]:
+def _tune(app: App, dataset: Dataset, options: Json) -> tuple[Profile, tune.TuneResult]:
     start = next(iter(load_profiles(app, options["profile"]).values()))
-    parameters = tunable_parameters(start, split_names(options["patterns"]))
+    parameters = tune.tunable_parameters(start, split_names(options["patterns"]))
     same = {name: options[name] for name in ("trials", "minutes", "holdout", "seed")}
-    search = SearchOptions(metrics=split_names(options["metrics"]), **same)
+    search = tune.SearchOptions(metrics=split_names(options["metrics"]), **same)
     provider = make_space_provider(app, options)
     with ExitStack() as stack:
         samples = []
@@ -353,17 +343,17 @@ def _tune(app: App, dataset: Dataset, options: Json) -> tuple[Profile, TuneResul
             filled = stack.enter_context(provider.open(dataset.name, case))
             samples += [(filled, question) for question in filled.questions]
         with progress(app, "tuning", unit="profiles") as advance:
-            return start, tune(start, parameters, samples, search, advance)
+            return start, tune.tune(start, parameters, samples, search, advance)
 
 
-def _print_tuned(app: App, result: TuneResult, title: str, options: Json) -> None:
+def _print_tuned(app: App, result: tune.TuneResult, title: str, options: Json) -> None:
     if app.json:
-        app.out.json(tune_result_json(result, title, str(options["out"])))
+        app.out.json(tune.tune_result_json(result, title, str(options["out"])))
         return
     app.out.line(f"{title}, seed {options['seed']}")
-    print_tables(app.out, tune_result_tables(result, options["metrics"]))
+    print_tables(app.out, tune.tune_result_tables(result, options["metrics"]))
     app.out.line()
-    app.out.line(tune_verdict(result))
+    app.out.line(tune.tune_verdict(result))
     app.out.line(f"wrote {options['out']}")
     folders = [folder.absolute() for folder in app.settings.profile_folders()]
     if folders and options["out"].absolute().parent not in folders:

@@ -18,16 +18,9 @@ from pydantic import BaseModel
 from bethink.access.policy import Principal, principal_of
 from bethink.core.json_values import Json
 from bethink.render.quoting import one_line
+from bethink.server.mcp import requests
 from bethink.server.mcp.manifest import NAME, TITLE, ServerManifest, filter_permitted
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.mcp.requests import (
-    READ_TIMEOUT_S,
-    READS,
-    failed_content,
-    read_fault,
-    reply_content,
-    unknown_tool,
-)
 from bethink.server.mcp.view import EXTENSION, client_supports_views
 from bethink.server.tools.calls import ToolExecutor, ToolRequest
 from bethink.server.tools.tool import Reply, Tool
@@ -79,7 +72,7 @@ class McpHandlers:
     ) -> types.CallToolResult:
         if params.name not in self._tools:
             known = (tool["name"] for tool in self._list("tools/list", ctx)["tools"])
-            fault = unknown_tool(params.name, known)
+            fault = requests.unknown_tool(params.name, known)
             raise MCPError(fault.code, fault.message)
         content = await self._run_tool(self._tools[params.name], params.arguments or {}, ctx)
         return types.CallToolResult.model_validate(content)
@@ -109,8 +102,8 @@ class McpHandlers:
                 # A write has no timeout here: the store's own limits end it.
                 reply = await anyio.to_thread.run_sync(work)
         except Exception as error:  # noqa: BLE001 - a bug is logged, and reported by its type
-            return failed_content(error, tool.name, self._timeout_s)
-        return reply_content(*reply)
+            return requests.failed_content(error, tool.name, self._timeout_s)
+        return requests.reply_content(*reply)
 
     async def _run_read(self, method: str, params: BaseModel, ctx: _Ctx) -> Json:
         """Return a resource, a prompt or completions; a refusal becomes an MCP error."""
@@ -118,10 +111,10 @@ class McpHandlers:
         given = params.model_dump(mode="json", by_alias=True, exclude_none=True)
         memory = partial(self._executor.memory_for, principal)
         try:
-            work = partial(READS[method], given, principal, memory, self._manifest)
+            work = partial(requests.READS[method], given, principal, memory, self._manifest)
             return await _run_in_thread(work, self._timeout_s)
         except Exception as error:  # noqa: BLE001 - a bug is logged, and reported by its type
-            fault = read_fault(error, self._timeout_s)
+            fault = requests.read_fault(error, self._timeout_s)
             # Not from the error: the library would put its message into a span.
             raise MCPError(fault.code, fault.message, fault.data) from None
 
@@ -130,7 +123,7 @@ def make_server(
     manifest: ServerManifest,
     loader: MemoryLoader,
     *,
-    timeout_s: float = READ_TIMEOUT_S,
+    timeout_s: float = requests.READ_TIMEOUT_S,
     executor: ToolExecutor | None = None,
 ) -> Server[object]:
     """Build the MCP server for a manifest and a memory; reads have a timeout."""

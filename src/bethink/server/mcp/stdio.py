@@ -23,21 +23,8 @@ from bethink.core.lazy import BackgroundCall, Lazy
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.once import count_once
 from bethink.render.quoting import one_line
+from bethink.server.mcp import requests
 from bethink.server.mcp.manifest import ServerManifest
-from bethink.server.mcp.requests import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    READ_TIMEOUT_S,
-    READS,
-    Fault,
-    error_content,
-    failed_content,
-    invalid_params,
-    read_fault,
-    reply_content,
-    unknown_tool,
-)
 from bethink.server.mcp.view import client_supports_views
 from bethink.server.mcp.worker_calls import call_json
 
@@ -86,7 +73,7 @@ def find_fault(line: bytes) -> Json | None:
 _PARSE_FAULTS: tuple[tuple[type[Exception], int, str], ...] = (
     (UnicodeDecodeError, _PARSE_ERROR, "the message is not UTF-8"),
     (RecursionError, _PARSE_ERROR, "the message is nested too deeply"),
-    (_BeyondBounds, INVALID_PARAMS, "a number is beyond all bounds"),
+    (_BeyondBounds, requests.INVALID_PARAMS, "a number is beyond all bounds"),
     (ValueError, _PARSE_ERROR, "the message is not JSON"),
 )
 
@@ -101,9 +88,9 @@ def _find_request_fault(message: Json) -> Json | None:
     if not has_id:
         return None  # a notification has no answer
     if not isinstance(message.get("params", {}), dict):
-        return _error(number, INVALID_PARAMS, "params must be an object")
+        return _error(number, requests.INVALID_PARAMS, "params must be an object")
     wrong = _find_unusable(message)
-    return _error(number, INVALID_PARAMS, wrong) if wrong else None
+    return _error(number, requests.INVALID_PARAMS, wrong) if wrong else None
 
 
 def _find_unusable(message: Json) -> str:
@@ -202,7 +189,7 @@ def _parse_asker(client: Any, capabilities: Any, *, is_stateless: bool) -> Asker
         isinstance(value, dict) for value in capabilities.values()
     )
     if not is_capable or not (is_named or (is_stateless and client is None)):
-        raise invalid_params()
+        raise requests.invalid_params()
     return Asker(one_line(client["name"], 60) if client else "", capabilities, is_stateless)
 
 
@@ -219,7 +206,7 @@ class StdioServer:
         manifest: ServerManifest,
         executor: Callable[[], ToolExecutor],
         *,
-        timeout_s: float = READ_TIMEOUT_S,
+        timeout_s: float = requests.READ_TIMEOUT_S,
         ask_worker: Callable[[Json, float], Json | None] = _ask_nobody,
         exit_process: Callable[[int], None] = os._exit,
     ) -> None:
@@ -243,7 +230,9 @@ class StdioServer:
             except Exception as error:  # noqa: BLE001 - one line must not silence the server
                 from bethink.server.tools.calls import log_bug  # after the handshake
 
-                self._say(_error(_find_id(line), INTERNAL_ERROR, log_bug("a message", error)))
+                self._say(
+                    _error(_find_id(line), requests.INTERNAL_ERROR, log_bug("a message", error))
+                )
             begun = begun or BackgroundCall(begin)
         # A call that does not end must not keep the process alive: its writes are durable.
         timer = Timer(LINGER_S, self._exit_process, (0,))
@@ -282,7 +271,7 @@ class StdioServer:
         try:
             asker = self._identify(method, params)
             content = self._content(method, params, asker)
-        except Fault as fault:
+        except requests.Fault as fault:
             self._say({"jsonrpc": "2.0", "id": number, "error": fault.to_json()})
             return
         if content is not None:
@@ -301,19 +290,19 @@ class StdioServer:
         """Return who asks: as the request says or, where it says nothing, who shook hands."""
         meta = params.get("_meta") or {}
         if not isinstance(meta, dict):
-            raise invalid_params()
+            raise requests.invalid_params()
         if _VERSION_KEY in meta:
             supported = {"supported": [STATELESS_VERSION]}
             if meta[_VERSION_KEY] != STATELESS_VERSION or method == "initialize":
                 told = supported | {"requested": meta[_VERSION_KEY]}
-                raise Fault(_UNSUPPORTED_VERSION, "Unsupported protocol version", told)
+                raise requests.Fault(_UNSUPPORTED_VERSION, "Unsupported protocol version", told)
             client, capabilities = meta.get(_CLIENT_KEY), meta.get(_CAPABILITIES_KEY)
             return _parse_asker(client, capabilities, is_stateless=True)
         if method == "initialize":
             client, capabilities = params.get("clientInfo"), params.get("capabilities")
             self._asker = _parse_asker(client, capabilities, is_stateless=False)
         if self._asker is None and method != "ping":
-            raise invalid_params()
+            raise requests.invalid_params()
         return self._asker or Asker("", {})
 
     def _content(self, method: str, params: Json, asker: Asker) -> Json | None:
@@ -321,7 +310,7 @@ class StdioServer:
         if method == "initialize":
             version = params.get("protocolVersion")
             if not isinstance(version, str):
-                raise invalid_params()
+                raise requests.invalid_params()
             known = version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
             return self._manifest.initialize_result(known)
         if method == "ping":
@@ -332,11 +321,11 @@ class StdioServer:
         if method in lists and isinstance(params.get("cursor", ""), str):
             return lists[method]
         if method in lists or (method == "tools/call" and not _is_call(params)):
-            raise invalid_params()
+            raise requests.invalid_params()
         if method == "tools/call" and params["name"] not in self._manifest.tools:
-            raise unknown_tool(params["name"], self._manifest.tools)
-        if method != "tools/call" and method not in READS:
-            raise Fault(METHOD_NOT_FOUND, "Method not found", method)
+            raise requests.unknown_tool(params["name"], self._manifest.tools)
+        if method != "tools/call" and method not in requests.READS:
+            raise requests.Fault(requests.METHOD_NOT_FOUND, "Method not found", method)
         return None
 
     def _result(self, number: int | str, method: str, content: Json, asker: Asker) -> Json:
@@ -361,7 +350,7 @@ class StdioServer:
             is_call = method == "tools/call"
             content = self._call(params, asker) if is_call else self._read(method, params)
             told = self._result(number, method, content, asker)
-        except Fault as fault:
+        except requests.Fault as fault:
             told = {"jsonrpc": "2.0", "id": number, "error": fault.to_json()}
         with self._lock:
             is_wanted = number in self._wanted
@@ -376,12 +365,12 @@ class StdioServer:
             executor = self._executor()
             principal = executor.default_principal
             memory = partial(executor.memory_for, principal)
-            return READS[method](params, principal, memory, self._manifest)
+            return requests.READS[method](params, principal, memory, self._manifest)
 
         try:
             return BackgroundCall(work).result(self._timeout_s)
         except Exception as error:
-            raise read_fault(error, self._timeout_s) from error
+            raise requests.read_fault(error, self._timeout_s) from error
 
     def _call(self, params: Json, asker: Asker) -> Json:
         tool, arguments = self._manifest.tools[params["name"]], params.get("arguments") or {}
@@ -400,14 +389,18 @@ class StdioServer:
             told = self._ask_worker(call, self._timeout_s) if tool.read_only else None
             if told is not None:
                 is_reply = "reply" in told
-                return reply_content(**told["reply"]) if is_reply else error_content(*told["error"])
+                return (
+                    requests.reply_content(**told["reply"])
+                    if is_reply
+                    else requests.error_content(*told["error"])
+                )
             # A write has no timeout here: the store's own limits end it.
             left_s = self._timeout_s - (monotonic() - begun) if tool.read_only else None
             work = partial(self._run_here, tool, call, progress if _is_id(token) else None)
             reply: Reply = BackgroundCall(work).result(left_s)
         except Exception as error:  # noqa: BLE001 - a bug is logged, and reported by its type
-            return failed_content(error, tool.name, self._timeout_s)
-        return reply_content(*reply)
+            return requests.failed_content(error, tool.name, self._timeout_s)
+        return requests.reply_content(*reply)
 
     def _run_here(
         self, tool: Tool, call: Json, progress: Callable[[int, int], None] | None
