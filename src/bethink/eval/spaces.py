@@ -29,8 +29,8 @@ from bethink.config.settings import Settings
 from bethink.core.json_values import Json
 from bethink.core.speakers import with_speaker
 from bethink.eval.case import PART_MARK, Case, Question, split_long_texts
+from bethink.integrations.documents import browse_all
 from bethink.memory import Memory
-from bethink.model import Item
 from bethink.models import NONE, open_embedder
 from bethink.ports import Embedder, Embedding
 
@@ -70,7 +70,6 @@ def _normalize(text: str) -> str:
 
 # Code that determines the content of a space; a change invalidates cached spaces.
 _WRITE_PATH_SOURCES = ("ingest", "store", "models", "lang", "core", "model")
-_PAGE_SIZE = 500
 MARKER = "filled.json"
 
 
@@ -158,7 +157,7 @@ class SpaceProvider:
         memory = stack.enter_context(
             Memory.open(case.space, embedder=self._shared_embedder(), settings=self._settings)
         )
-        items = list(_all_items(memory))
+        items = list(browse_all(memory))
         texts = {item.id: item.text for item in items}
         units = {name: name for name in texts}
         questions, missing = resolve_references(case.questions, texts)
@@ -301,13 +300,6 @@ def _map_units(memory: Memory, case: Case, ids: list[str], seconds: float | None
         item_id: with_speaker(draft) for item_id, draft in zip(ids, case.drafts, strict=True)
     }
     return FilledSpace(memory, questions, units, embedded, len(set(ids)), seconds, missing)
-
-
-def _all_items(memory: Memory) -> Iterator[Item]:
-    after: str | None = None
-    while page := memory.browse(limit=_PAGE_SIZE, after=after):
-        yield from page
-        after = page[-1].id
 
 
 def _slug(name: str) -> str:
