@@ -12,15 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bethink.errors import Refused
-from bethink.importers.entry import (
-    Entry,
-    Fields,
-    digest,
-    entity_name_of,
-    metadata_of,
-    split_text,
-    tags_of,
-)
+from bethink.importers import entry
 from bethink.importers.streams import read_text_file
 from bethink.importers.table_reader import EdgeTable, LinkTable, Table, TableReader, Tables
 from bethink.ingest.notes import NOTE_FOLDERS, period_of
@@ -75,19 +67,19 @@ class Abmind(TableReader):
 
     def entity_name(self, value: str) -> str:
         """Return the entity: abmind gives it no kind."""
-        return entity_name_of("", value)
+        return entry.entity_name_of("", value)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[entry.Entry]:
         """Yield the rows, then the notes of a folder."""
         yield from super().entries()
         for path in _note_files(self._path):
             where = f"{path.parent.name}/{path.name}"
             text = read_text_file(path)
             if isinstance(text, Refused):
-                yield Entry(where, text)
+                yield entry.Entry(where, text)
                 continue
             start, end = period_of(path.stem) or (None, None)
-            for number, part in enumerate(split_text(text)):
+            for number, part in enumerate(entry.split_text(text)):
                 draft = Draft(
                     part,
                     kind="summary",
@@ -97,8 +89,8 @@ class Abmind(TableReader):
                     occurred_end=end,
                     force=True,
                 )
-                own = digest(self.kind, "notes", where, str(number))
-                yield Entry(where, draft, id=own, origin=where)
+                own = entry.digest(self.kind, "notes", where, str(number))
+                yield entry.Entry(where, draft, id=own, origin=where)
 
 
 def find_abmind(path: Path) -> Path | None:
@@ -117,12 +109,12 @@ def _note_files(path: Path) -> list[Path]:
     return [file for file in found if file.is_file() and not file.is_symlink()]
 
 
-def _memory_draft(row: Fields) -> Draft:
+def _memory_draft(row: entry.Fields) -> Draft:
     if row.number("encrypted", 0, 1, 0):
         raise Refused("it is encrypted", remedy="store it again; only abmind has the key")
     text, original, topic = row.text("content_en"), row.text("content_original"), row.line("topic")
     relevance = row.number("relevance_score", -10, 10, 0)
-    feelings = {name: row.array(name) or tags_of(row.get(name))
+    feelings = {name: row.array(name) or entry.tags_of(row.get(name))
                 for name in ("emotion_tags", "importance_flags")}  # fmt: skip
     return Draft(
         text or original,
@@ -130,7 +122,7 @@ def _memory_draft(row: Fields) -> Draft:
         kind=row.line("memory_type") or None,
         topic=topic if topic and topic != "general" else None,
         tier=row.line("tier") or None,
-        tags=tags_of(row.get("preserved_keyword")),
+        tags=entry.tags_of(row.get("preserved_keyword")),
         trust=int(row.number("trust", 0, 3, 0)),
         integrity=int(row.number("integrity", 0, 4, 2)),
         credibility=int(row.number("credibility", 0, 6, 6)),
@@ -141,19 +133,19 @@ def _memory_draft(row: Fields) -> Draft:
         occurred_at=row.time("source_timestamp", "created_at"),
         valid_from=row.time("valid_from"),
         valid_to=row.time("valid_to"),
-        metadata=metadata_of({**row.only(*_ABOUT), **feelings, **_owner(row)}),
+        metadata=entry.metadata_of({**row.only(*_ABOUT), **feelings, **_owner(row)}),
         force=True,
     )
 
 
-def _memory_use(row: Fields) -> PriorUse | None:
-    stamps = Fields({str(n): one for n, one in enumerate(row.array("recall_timestamps"))})
+def _memory_use(row: entry.Fields) -> PriorUse | None:
+    stamps = entry.Fields({str(n): one for n, one in enumerate(row.array("recall_timestamps"))})
     times = tuple(filter(None, map(stamps.time, stamps.given)))
     recalls, last = int(row.number("recall_count", 0, 1e9, 0)), row.time("last_recalled_at")
     return PriorUse(recalls, last, times) if recalls or times else None
 
 
-def _message_draft(row: Fields) -> Draft:
+def _message_draft(row: entry.Fields) -> Draft:
     session = row.line("session_id", "chat_id")
     return Draft(
         row.text("content"),
@@ -163,22 +155,22 @@ def _message_draft(row: Fields) -> Draft:
         seq=int(row.number("id", 0, 2**53, 0)) if session else None,
         emotion=row.number("emotion_score", -5, 5, 0),
         occurred_at=row.time("timestamp"),
-        metadata=metadata_of(_owner(row)),
+        metadata=entry.metadata_of(_owner(row)),
         force=True,
     )
 
 
-def _summary_draft(row: Fields) -> Draft:
+def _summary_draft(row: entry.Fields) -> Draft:
     return Draft(
         row.text("content", "summary"),
         kind="summary",
-        tags=tags_of(row.get("tier")),
+        tags=entry.tags_of(row.get("tier")),
         classification=int(row.number("classification", 0, 3, 1)),
         occurred_at=row.time("created_at", "timestamp"),
-        metadata=metadata_of(row.only("chat_id", "depth")),
+        metadata=entry.metadata_of(row.only("chat_id", "depth")),
         force=True,
     )
 
 
-def _owner(row: Fields) -> dict[str, object]:
+def _owner(row: entry.Fields) -> dict[str, object]:
     return {"user_id": row.text("user_id", "chat_id")}

@@ -12,18 +12,7 @@ import re
 from collections.abc import Iterator
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.importers.entry import (
-    Entry,
-    Fields,
-    Relation,
-    SourceLink,
-    digest,
-    entity_name_of,
-    line_of,
-    metadata_of,
-    split_text,
-    tags_of,
-)
+from bethink.importers import entry
 from bethink.importers.markdown import Note, NoteReader, Section, hashtags, split_sections
 from bethink.model import Draft
 
@@ -59,7 +48,7 @@ class _Relation(NamedTuple):
 class BasicMemory(NoteReader):
     """One project's folder, or one note."""
 
-    def links(self) -> Iterator[SourceLink]:
+    def links(self) -> Iterator[entry.SourceLink]:
         """Yield an edge between two notes for every relation."""
         for name, note in self._notes():
             card = self._card(name, note)
@@ -67,9 +56,9 @@ class BasicMemory(NoteReader):
                 src, dst = _note_entity(card.title), _note_entity(one.target)
                 if src and dst:
                     where, own = f"{name} line {one.line}", _relation_id(card, one)
-                    yield from Relation(where, own, src, one.type, dst).link()
+                    yield from entry.Relation(where, own, src, one.type, dst).link()
 
-    def _note_entries(self, name: str, note: Note) -> Iterator[Entry]:
+    def _note_entries(self, name: str, note: Note) -> Iterator[entry.Entry]:
         """Yield the observations, relations and sections of a note."""
         card, sections = self._card(name, note), _sections(note)
         yield from _observations(card, sections)
@@ -78,10 +67,10 @@ class BasicMemory(NoteReader):
         yield from _section_entries(card, sections)
 
     def _card(self, name: str, note: Note) -> _NoteCard:
-        title = line_of(note.head.get("title"))
+        title = entry.line_of(note.head.get("title"))
         title = title or posixpath.splitext(posixpath.basename(name))[0]
-        kind = line_of(note.head.get("type"))
-        return _NoteCard(name, note, title, kind, digest(self._place, name))
+        kind = entry.line_of(note.head.get("type"))
+        return _NoteCard(name, note, title, kind, entry.digest(self._place, name))
 
 
 def _sections(note: Note) -> list[Section]:
@@ -90,7 +79,7 @@ def _sections(note: Note) -> list[Section]:
 
 def _note_entity(title: str) -> str:
     """Return the entity of a note's title; a target may be written as a path."""
-    return entity_name_of("other", posixpath.basename(title.strip()) or title)
+    return entry.entity_name_of("other", posixpath.basename(title.strip()) or title)
 
 
 def _list_items(parts: list[Section]) -> Iterator[tuple[int, str]]:
@@ -103,7 +92,7 @@ def _list_items(parts: list[Section]) -> Iterator[tuple[int, str]]:
                 yield number, item["said"].strip()
 
 
-def _observations(card: _NoteCard, parts: list[Section]) -> Iterator[Entry]:
+def _observations(card: _NoteCard, parts: list[Section]) -> Iterator[entry.Entry]:
     for line, said in _list_items(parts):
         seen = _OBSERVATION.fullmatch(said)
         if seen is None or _NOT_A_CATEGORY.fullmatch(seen["category"].strip()):
@@ -113,7 +102,7 @@ def _observations(card: _NoteCard, parts: list[Section]) -> Iterator[Entry]:
         if around is not None:
             text, context = around["text"], around["context"].strip()
         plain = _PLAIN_TAG.sub("", text).strip() or text
-        category = line_of(seen["category"])
+        category = entry.line_of(seen["category"])
         draft = _draft(
             card,
             f"{card.title}: {' '.join(plain.split())}",
@@ -121,22 +110,24 @@ def _observations(card: _NoteCard, parts: list[Section]) -> Iterator[Entry]:
             tags=hashtags(text),
             about={"category": category, "context": context},
         )
-        yield Entry(f"{card.name} line {line}", draft, group=digest(card.group, "observation"))
+        yield entry.Entry(
+            f"{card.name} line {line}", draft, group=entry.digest(card.group, "observation")
+        )
 
 
 def _relations(parts: list[Section]) -> Iterator[_Relation]:
     for line, said in _list_items(parts):
         found = _RELATION.fullmatch(said)
-        if found is not None and (target := line_of(found["target"])):
+        if found is not None and (target := entry.line_of(found["target"])):
             context = (found["context"] or "").strip()
-            yield _Relation(line_of(found["type"]), target, context, line)
+            yield _Relation(entry.line_of(found["type"]), target, context, line)
 
 
 def _relation_id(card: _NoteCard, relation: _Relation) -> str:
-    return digest(card.group, "relation", relation.type, relation.target)
+    return entry.digest(card.group, "relation", relation.type, relation.target)
 
 
-def _relation_entry(card: _NoteCard, relation: _Relation) -> Entry:
+def _relation_entry(card: _NoteCard, relation: _Relation) -> entry.Entry:
     target = _note_entity(relation.target)
     draft = _draft(
         card,
@@ -145,22 +136,24 @@ def _relation_entry(card: _NoteCard, relation: _Relation) -> Entry:
         about={"context": relation.context},
         others=(target,),
     )
-    return Entry(f"{card.name} line {relation.line}", draft, id=_relation_id(card, relation))
+    return entry.Entry(f"{card.name} line {relation.line}", draft, id=_relation_id(card, relation))
 
 
-def _section_entries(card: _NoteCard, parts: list[Section]) -> Iterator[Entry]:
+def _section_entries(card: _NoteCard, parts: list[Section]) -> Iterator[entry.Entry]:
     """Yield the sections of a note, without observation and relation lines."""
     taken = {line for line, said in _list_items(parts) if _is_structured(said)}
     for section in parts:
         lines = enumerate(section.text.split("\n"), start=section.line)
         text = "\n".join(line for place, line in lines if place not in taken).strip()
         above = [name for name in section.headings if name.casefold() != card.title.casefold()]
-        lead = line_of(" > ".join((card.title, *above)), 300)
-        own = digest(card.group, "section", *section.headings, str(section.number))
-        for part, piece in enumerate(split_text(text, 63 * 1024)):
+        lead = entry.line_of(" > ".join((card.title, *above)), 300)
+        own = entry.digest(card.group, "section", *section.headings, str(section.number))
+        for part, piece in enumerate(entry.split_text(text, 63 * 1024)):
             draft = _draft(card, f"{lead}\n{piece}", kind=card.kind or "note", tags=hashtags(piece))
             where = f"{card.name} line {section.line}"
-            yield Entry(where, draft._replace(caption=lead), id=f"{own}/{part}" if part else own)
+            yield entry.Entry(
+                where, draft._replace(caption=lead), id=f"{own}/{part}" if part else own
+            )
 
 
 def _is_structured(said: str) -> bool:
@@ -184,10 +177,10 @@ def _draft(
     return Draft(
         text,
         kind=kind,
-        topic=line_of(posixpath.dirname(card.name)) or None,
-        tags=tuple(dict.fromkeys((*tags_of(head.get("tags")), *tags)))[:32],
+        topic=entry.line_of(posixpath.dirname(card.name)) or None,
+        tags=tuple(dict.fromkeys((*entry.tags_of(head.get("tags")), *tags)))[:32],
         entities=(_note_entity(card.title), *others),
-        occurred_at=Fields(head).time("created", "date"),
-        metadata=metadata_of(given),
+        occurred_at=entry.Fields(head).time("created", "date"),
+        metadata=entry.metadata_of(given),
         force=True,
     )

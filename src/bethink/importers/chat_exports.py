@@ -32,15 +32,7 @@ from typing import IO, BinaryIO, ClassVar, Literal
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, NotFound, Refused, TooLarge
-from bethink.importers.entry import (
-    Entry,
-    Fields,
-    Reader,
-    ReadProgress,
-    digest,
-    metadata_of,
-    split_text,
-)
+from bethink.importers import entry
 from bethink.importers.streams import json_elements
 from bethink.importers.turn_text import is_uninformative
 from bethink.ingest.files import MAX_COMPRESSION_RATIO, BoundedReader
@@ -59,7 +51,7 @@ _CONVERSATIONS_NAME = re.compile(
 )
 
 
-def open_members(path: Path, gauge: ReadProgress) -> Iterator[BinaryIO]:
+def open_members(path: Path, gauge: entry.ReadProgress) -> Iterator[BinaryIO]:
     """Open the conversation files of an export; each must be read before the next."""
     files = conversation_files(path) if path.is_dir() else [path]
     if not files:
@@ -86,7 +78,7 @@ def conversation_files(folder: Path) -> list[Path]:
     return [folder / name for name in names if _CONVERSATIONS_NAME.fullmatch(name)]
 
 
-def _zip_members(path: Path, gauge: ReadProgress) -> Iterator[BinaryIO]:
+def _zip_members(path: Path, gauge: entry.ReadProgress) -> Iterator[BinaryIO]:
     with _translate_archive_errors(path.name), zipfile.ZipFile(path) as archive:
         found = _conversation_members(archive, path.name)
         gauge.total = sum(member.file_size for member in found)
@@ -139,7 +131,7 @@ def _translate_archive_errors(name: str) -> Iterator[None]:
 class _ProgressStream(io.RawIOBase):
     """A stream that reports how far it has been read."""
 
-    def __init__(self, stream: IO[bytes], name: str, gauge: ReadProgress) -> None:
+    def __init__(self, stream: IO[bytes], name: str, gauge: entry.ReadProgress) -> None:
         self._stream = stream
         self._name = name
         self._gauge = gauge
@@ -155,21 +147,23 @@ class _ProgressStream(io.RawIOBase):
         return len(piece)
 
 
-def with_turn_keys(entries: Iterable[Entry], source: str) -> Iterator[Entry]:
+def with_turn_keys(entries: Iterable[entry.Entry], source: str) -> Iterator[entry.Entry]:
     """Yield the entries; turns get a key from their content and its repetition count."""
     said: Counter[bytes] = Counter()
-    for entry in entries:
-        draft = entry.found
+    for turn in entries:
+        draft = turn.found
         if isinstance(draft, Refused) or draft.key or draft.id or draft.seq is not None:
-            yield entry
+            yield turn
             continue
         if not (isinstance(draft.session, str) and isinstance(draft.text, str)):
-            yield entry
+            yield turn
             continue
-        own = digest(source, draft.session, str(draft.speaker), str(draft.occurred_at), draft.text)
+        own = entry.digest(
+            source, draft.session, str(draft.speaker), str(draft.occurred_at), draft.text
+        )
         mark = bytes.fromhex(own)
         said[mark] += 1
-        yield entry._replace(found=draft._replace(key=f"turn:{own}:{said[mark]}"))
+        yield turn._replace(found=draft._replace(key=f"turn:{own}:{said[mark]}"))
 
 
 class Message(NamedTuple):
@@ -189,28 +183,28 @@ class Conversation(NamedTuple):
     messages: Iterable[Message]
 
 
-class ConversationExport(Reader, ABC):
+class ConversationExport(entry.Reader, ABC):
     """An export whose ``conversations.json`` is a list of conversations."""
 
     source: ClassVar[str]
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[entry.Entry]:
         """Yield the turns of every conversation, in the order of the file."""
         for stream in open_members(self._path, self._gauge):
             for number, found in json_elements(stream):
-                where, talk = f"conversation {number}", self._conversation(Fields(found))
+                where, talk = f"conversation {number}", self._conversation(entry.Fields(found))
                 if isinstance(found, Refused):
-                    yield Entry(where, found)
+                    yield entry.Entry(where, found)
                 elif talk is None:
-                    yield Entry(where, Refused("it is not a conversation"))
+                    yield entry.Entry(where, Refused("it is not a conversation"))
                 else:
                     yield from self._turns(talk, where)
 
     @abstractmethod
-    def _conversation(self, chat: Fields) -> Conversation | None:
+    def _conversation(self, chat: entry.Fields) -> Conversation | None:
         """Return a conversation; None where it is none."""
 
-    def _turns(self, talk: Conversation, where: str) -> Iterator[Entry]:
+    def _turns(self, talk: Conversation, where: str) -> Iterator[entry.Entry]:
         """Yield an entry for every informative message; a long one in several parts.
 
         A "thanks" and its "you're welcome" are left out, and keep their sequence numbers.
@@ -219,7 +213,7 @@ class ConversationExport(Reader, ABC):
         for place, message in enumerate(talk.messages, start=1):
             is_empty = is_uninformative(message.text, message.who, before)
             before, own = message.text, message.id or str(place)
-            for part, text in enumerate(split_text(message.text)):
+            for part, text in enumerate(entry.split_text(message.text)):
                 number += 1
                 if is_empty:
                     continue
@@ -231,10 +225,10 @@ class ConversationExport(Reader, ABC):
                     session=f"{self.source}:{talk.id}"[:200],
                     seq=number,
                     occurred_at=message.at,
-                    metadata=metadata_of({"title": talk.title}),
+                    metadata=entry.metadata_of({"title": talk.title}),
                 )
-                key = digest(self.source, talk.id, own, str(part) if part else "")
-                yield Entry(f"{where}, message {place}", draft, id=key, origin=message.id)
+                key = entry.digest(self.source, talk.id, own, str(part) if part else "")
+                yield entry.Entry(f"{where}, message {place}", draft, id=key, origin=message.id)
 
 
 _ROLES: dict[str, Literal["user", "assistant"]] = {
@@ -259,17 +253,17 @@ class ChatGpt(ConversationExport):
 
     source = "chatgpt"
 
-    def _conversation(self, chat: Fields) -> Conversation | None:
+    def _conversation(self, chat: entry.Fields) -> Conversation | None:
         nodes = chat.fields("mapping")
         if not nodes.given:
             return None
         title = chat.line("title")
         own = chat.text("conversation_id", "id")
-        own = own or digest(title, str(chat.get("create_time")))
+        own = own or entry.digest(title, str(chat.get("create_time")))
         return Conversation(own, title, _chatgpt_messages(nodes, chat.text("current_node")))
 
 
-def _chatgpt_messages(nodes: Fields, current: str) -> Iterator[Message]:
+def _chatgpt_messages(nodes: entry.Fields, current: str) -> Iterator[Message]:
     for name in reversed(_branch(nodes, current)):
         message = nodes.fields(name).fields("message")
         role = message.fields("author").text("role")
@@ -279,7 +273,7 @@ def _chatgpt_messages(nodes: Fields, current: str) -> Iterator[Message]:
             yield Message(message.text("id") or name, _ROLES[role], text, at)
 
 
-def _branch(nodes: Fields, current: str) -> list[str]:
+def _branch(nodes: entry.Fields, current: str) -> list[str]:
     """Return the node names from the last one up to the root; stop at a cycle."""
     name = current if current in nodes else _last_leaf(nodes)
     seen: dict[str, None] = {}
@@ -289,20 +283,20 @@ def _branch(nodes: Fields, current: str) -> list[str]:
     return list(seen)
 
 
-def _last_leaf(nodes: Fields) -> str:
+def _last_leaf(nodes: entry.Fields) -> str:
     """Return the last node without an answer, where the export names no current one."""
     leaves = [name for name in nodes.given if not nodes.fields(name).get("children")]
     return leaves[-1] if leaves else next(reversed(nodes.given))
 
 
-def _is_visible(message: Fields) -> bool:
+def _is_visible(message: entry.Fields) -> bool:
     """Whether a message was shown to the other side: not hidden, not addressed to a tool."""
     if message.fields("metadata").get("is_visually_hidden_from_conversation"):
         return False
     return message.text("recipient") in ("", "all")
 
 
-def _chatgpt_text(content: Fields) -> str:
+def _chatgpt_text(content: entry.Fields) -> str:
     kind = content.text("content_type")
     if kind not in _TEXT_CONTENT_TYPES:
         return ""
@@ -314,7 +308,7 @@ def _chatgpt_text(content: Fields) -> str:
 def _part_text(part: object) -> str:
     if isinstance(part, str):
         return _CITATION.sub("", part).strip()
-    fields = Fields(part)
+    fields = entry.Fields(part)
     return fields.text("text") or _ASSET_TEXTS.get(fields.text("content_type"), "")
 
 
@@ -323,15 +317,15 @@ class ClaudeAi(ConversationExport):
 
     source = "claude"
 
-    def _conversation(self, chat: Fields) -> Conversation | None:
+    def _conversation(self, chat: entry.Fields) -> Conversation | None:
         if not chat.has_list("chat_messages"):
             return None
         title = chat.line("name")
-        own = chat.text("uuid") or digest(title, chat.text("created_at"))
+        own = chat.text("uuid") or entry.digest(title, chat.text("created_at"))
         return Conversation(own, title, _claude_messages(chat))
 
 
-def _claude_messages(chat: Fields) -> Iterator[Message]:
+def _claude_messages(chat: entry.Fields) -> Iterator[Message]:
     for message in chat.each("chat_messages"):
         role = _ROLES.get(message.text("sender"))
         text = _claude_text(message)
@@ -339,7 +333,7 @@ def _claude_messages(chat: Fields) -> Iterator[Message]:
             yield Message(message.text("uuid"), role, text, message.time("created_at"))
 
 
-def _claude_text(message: Fields) -> str:
+def _claude_text(message: entry.Fields) -> str:
     """Join the text blocks and file names; older exports have the text alone."""
     blocks = message.each("content")
     spoken = [block.text("text") for block in blocks if block.get("type") == "text"]

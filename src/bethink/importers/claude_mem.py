@@ -11,17 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from bethink.importers.entry import (
-    Fields,
-    SourceLink,
-    digest,
-    entity_name_of,
-    item_link,
-    line_of,
-    metadata_of,
-    tags_of,
-    text_of,
-)
+from bethink.importers import entry
 from bethink.importers.foreign_db import open_foreign
 from bethink.importers.table_reader import Table, TableReader, Tables
 from bethink.model import Draft
@@ -45,7 +35,7 @@ class ClaudeMem(TableReader):
         """Return observations, summaries, prompts and directives, as they were written."""
         sessions = db.rows("sdk_sessions", (*_CONTENT_SESSION, "project"), ("id",))
         self._projects = {
-            row.first(*_CONTENT_SESSION): line_of(row.first("project")) for row in sessions
+            row.first(*_CONTENT_SESSION): entry.line_of(row.first("project")) for row in sessions
         }
         in_memory, in_talk = ("id", *_MEMORY_SESSION), ("id", *_CONTENT_SESSION)
         return {
@@ -58,9 +48,9 @@ class ClaudeMem(TableReader):
     def row_id(self, table: str, key: list[str]) -> str:
         """Return an id from table, session and row number, unique across databases."""
         own, *sessions = key
-        return digest(self.kind, table, next(filter(None, sessions), ""), own)
+        return entry.digest(self.kind, table, next(filter(None, sessions), ""), own)
 
-    def links(self) -> Iterator[SourceLink]:
+    def links(self) -> Iterator[entry.SourceLink]:
         """Yield links from a summary to the observations of its session."""
         columns = ("id", *_MEMORY_SESSION)
         with self.open(self._path) as db:
@@ -73,7 +63,7 @@ class ClaudeMem(TableReader):
                 made = summaries.get(row.first(*_MEMORY_SESSION))
                 if made is not None:
                     own = ids["observations"][row.first("id")]
-                    yield item_link(made, "derives_from", own, row.where, 1.0)
+                    yield entry.item_link(made, "derives_from", own, row.where, 1.0)
 
     @contextmanager
     def open(self, path: Path) -> Iterator[Tables]:
@@ -84,7 +74,7 @@ class ClaudeMem(TableReader):
                 db.require(self.supported, **{table: ("id", "project")})
             yield db
 
-    def _prompt_draft(self, row: Fields) -> Draft:
+    def _prompt_draft(self, row: entry.Fields) -> Draft:
         session = row.text(*_CONTENT_SESSION)
         is_numbered = bool(session and row.text("prompt_number"))
         return Draft(
@@ -99,28 +89,28 @@ class ClaudeMem(TableReader):
         )
 
 
-def _observation_draft(row: Fields) -> Draft:
+def _observation_draft(row: entry.Fields) -> Draft:
     title, subtitle = row.line("title"), row.line("subtitle", limit=500)
-    facts = [line_of(entry, 1000) for entry in row.array("facts") if text_of(entry)]
+    facts = [entry.line_of(fact, 1000) for fact in row.array("facts") if entry.text_of(fact)]
     head = ". ".join(part.rstrip(".") for part in (title, subtitle) if part)
     body = (head, row.text("narrative", "text"), *(f"- {fact}" for fact in facts))
     kind = row.line("type")
     files = [*row.array("files_modified"), *row.array("files_read")]
-    named = dict.fromkeys(entity_name_of("file", file) for file in files)
+    named = dict.fromkeys(entry.entity_name_of("file", file) for file in files)
     return Draft(
         "\n".join(filter(None, body)),
         kind=_KIND_BY_TYPE.get(kind, kind) or None,
         topic=_project_of(row),
-        tags=tags_of(row.array("concepts")),
+        tags=entry.tags_of(row.array("concepts")),
         entities=tuple(filter(None, named))[:_MAX_FILES],
         caption=title or None,
         occurred_at=row.time(*_TIME),
-        metadata=metadata_of({"type": kind, "session": row.text(*_MEMORY_SESSION)}),
+        metadata=entry.metadata_of({"type": kind, "session": row.text(*_MEMORY_SESSION)}),
         force=True,
     )
 
 
-def _summary_draft(row: Fields) -> Draft:
+def _summary_draft(row: entry.Fields) -> Draft:
     told = {part: row.text(part) for part in _SUMMARY_PARTS}
     lines = (
         f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in told.items() if text
@@ -131,12 +121,12 @@ def _summary_draft(row: Fields) -> Draft:
         topic=_project_of(row),
         caption=row.line("request") or None,
         occurred_at=row.time(*_TIME),
-        metadata=metadata_of({"session": row.text(*_MEMORY_SESSION)}),
+        metadata=entry.metadata_of({"session": row.text(*_MEMORY_SESSION)}),
         force=True,
     )
 
 
-def _directive_draft(row: Fields) -> Draft | None:
+def _directive_draft(row: entry.Fields) -> Draft | None:
     if row.text("status") not in ("", "active"):
         return None
     return Draft(
@@ -144,10 +134,10 @@ def _directive_draft(row: Fields) -> Draft | None:
         kind="directive",
         topic=_project_of(row),
         occurred_at=row.time(*_TIME),
-        metadata=metadata_of(row.only("scope")),
+        metadata=entry.metadata_of(row.only("scope")),
     )
 
 
-def _project_of(row: Fields) -> str | None:
+def _project_of(row: entry.Fields) -> str | None:
     """Return the project; where it was merged into another, that one."""
     return row.line("merged_into_project", "project") or None

@@ -10,14 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bethink.importers.entry import (
-    Fields,
-    decoded_json,
-    entity_name_of,
-    line_of,
-    metadata_of,
-    tags_of,
-)
+from bethink.importers import entry
 from bethink.importers.table_reader import EdgeTable, LinkTable, Table, TableReader, Tables
 from bethink.model import OPERATIONS, Draft, FileEdit, Operation, find_layer
 from bethink.ports import PriorUse
@@ -63,9 +56,9 @@ class Linksee(TableReader):
     def entity_name(self, value: str) -> str:
         """Return the entity with this number."""
         kind, name, _ = self._entities.get(value, ("", "", ""))
-        return entity_name_of(kind, name)
+        return entry.entity_name_of(kind, name)
 
-    def file_edit(self, row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
+    def file_edit(self, row: entry.Fields, ids: Mapping[str, str]) -> FileEdit | None:
         """Return an operation on a file, with the reason that was given."""
         path, at = row.line("file_path", limit=1000), row.time("occurred_at")
         if not path or at is None:
@@ -78,12 +71,12 @@ class Linksee(TableReader):
             path, operation, at, intent, row.line("session_id") or None, turn or None, item
         )
 
-    def _memory_draft(self, row: Fields) -> Draft:
-        content = Fields(row.get("content"))
+    def _memory_draft(self, row: entry.Fields) -> Draft:
+        content = entry.Fields(row.get("content"))
         name, key = self.entity_name(row.text("entity_id")), ""
         if name:
             self._mentioned.add(row.text("entity_id"))
-            key = line_of(self._entities[row.text("entity_id")][2])
+            key = entry.line_of(self._entities[row.text("entity_id")][2])
         importance = row.number("importance", 0, 1, 0.5)
         about = row.only("source", "thread_id") | content.only("altitude", "state")
         is_kept = row.number("protected", 0, 1, 0) or importance >= _PIN_IMPORTANCE
@@ -95,13 +88,13 @@ class Linksee(TableReader):
             entities=(f"{name} <{key}>" if key and " " not in key else name,) if name else (),
             importance=importance,
             occurred_at=row.time("created_at"),
-            metadata=metadata_of(about | ({"pinned": True} if is_kept else {})),
+            metadata=entry.metadata_of(about | ({"pinned": True} if is_kept else {})),
             force=True,
         )
 
-    def _bare_entity_draft(self, row: Fields) -> Draft | None:
+    def _bare_entity_draft(self, row: entry.Fields) -> Draft | None:
         """Return a memory of an entity that nothing else names, or that has attributes."""
-        own, about = row.text("id"), decoded_json(row.get("attributes"))
+        own, about = row.text("id"), entry.decoded_json(row.get("attributes"))
         name = self.entity_name(own)
         if not name or (own in self._mentioned and not about):
             return None
@@ -112,23 +105,23 @@ class Linksee(TableReader):
         return Draft("\n".join(lines), entities=(name,), occurred_at=row.time("created_at"))
 
 
-def _memory_use(row: Fields) -> PriorUse | None:
+def _memory_use(row: entry.Fields) -> PriorUse | None:
     recalls = int(row.number("access_count", 0, 1e9, 0))
     return PriorUse(recalls, row.time("last_accessed_at")) if recalls else None
 
 
-def _file_fact_draft(row: Fields) -> Draft:
+def _file_fact_draft(row: entry.Fields) -> Draft:
     return Draft(
         row.text("fact"),
         kind="fact",
         layer=find_layer(row.text("layer")),
-        entities=tuple(filter(None, [entity_name_of("file", row.get("file_path"))])),
+        entities=tuple(filter(None, [entry.entity_name_of("file", row.get("file_path"))])),
         occurred_at=row.time("extracted_at"),
         force=True,
     )
 
 
-def _anchor_draft(row: Fields) -> Draft:
+def _anchor_draft(row: entry.Fields) -> Draft:
     """Convert a declared rule or decision; a retired one is valid up to its last change."""
     why, kind = row.text("rationale"), row.line("kind")
     is_over = row.text("status") == "retired" or row.text("lifecycle") in (
@@ -139,10 +132,10 @@ def _anchor_draft(row: Fields) -> Draft:
         "\n".join(filter(None, [row.text("statement"), f"Why: {why}" if why else ""])),
         kind=kind or None,
         layer="caveat" if kind in ("prohibition", "constraint") else None,
-        tags=tags_of([*row.array("affects"), *row.array("detect_terms")]),
+        tags=entry.tags_of([*row.array("affects"), *row.array("detect_terms")]),
         confidence=row.number("confidence", 0, 1, 0.8),
         occurred_at=row.time("created_at"),
         valid_to=row.time("updated_at") if is_over else None,
-        metadata=metadata_of(row.only("owner", "lifecycle")),
+        metadata=entry.metadata_of(row.only("owner", "lifecycle")),
         force=True,
     )

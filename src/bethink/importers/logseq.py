@@ -7,16 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from bethink.importers.entry import (
-    MAX_TAGS,
-    Entry,
-    SourceLink,
-    digest,
-    entity_name_of,
-    line_of,
-    metadata_of,
-    split_text,
-)
+from bethink.importers import entry
 from bethink.importers.markdown import Note, NoteReader, date_in, hashtags, linked_notes
 from bethink.model import Draft
 
@@ -33,15 +24,15 @@ def is_logseq(folder: Path) -> bool:
 class Logseq(NoteReader):
     """A graph of pages and journals; its back-ups are left out."""
 
-    def links(self) -> Iterator[SourceLink]:
+    def links(self) -> Iterator[entry.SourceLink]:
         """Yield nothing: the pages that a block names are its entities."""
         yield from ()
 
-    def _note_entries(self, name: str, note: Note) -> Iterator[Entry]:
+    def _note_entries(self, name: str, note: Note) -> Iterator[entry.Entry]:
         if name.startswith("logseq/"):
             return
         stem = name.rpartition("/")[2].removesuffix(".md")
-        title = line_of(unquote(stem.replace("___", "/")))
+        title = entry.line_of(unquote(stem.replace("___", "/")))
         day = date_in(stem) if name.startswith("journals/") else None
         _, *blocks = _BLOCK.split("\n" + _LOGBOOK.sub("", note.body))
         for block in blocks:
@@ -50,18 +41,20 @@ class Logseq(NoteReader):
             text = "\n".join(kept).strip()
             keys = {one["key"].lower(): one["value"] for one in found if one}
             pages = (title, *linked_notes(text)) if day is None else linked_notes(text)
-            own = digest(self._place, "block", keys["id"]) if keys.get("id") else ""
-            for part, piece in enumerate(split_text(text, 63 * 1024)):
+            own = entry.digest(self._place, "block", keys["id"]) if keys.get("id") else ""
+            for part, piece in enumerate(entry.split_text(text, 63 * 1024)):
                 draft = Draft(
                     piece if day else f"{title}: {piece}",
                     kind="note",
                     topic=None if day else title,
-                    tags=hashtags(text)[:MAX_TAGS],
-                    entities=tuple(entity_name_of("other", page) for page in pages)[:MAX_TAGS],
+                    tags=hashtags(text)[: entry.MAX_TAGS],
+                    entities=tuple(entry.entity_name_of("other", page) for page in pages)[
+                        : entry.MAX_TAGS
+                    ],
                     occurred_at=day,
-                    metadata=metadata_of({"file": name, **keys}),
+                    metadata=entry.metadata_of({"file": name, **keys}),
                     force=True,
                 )
                 named = f"{own}/{part}" if own else ""
-                group = "" if own else digest(self._place, name)
-                yield Entry(name, draft, id=named, group=group)
+                group = "" if own else entry.digest(self._place, name)
+                yield entry.Entry(name, draft, id=named, group=group)

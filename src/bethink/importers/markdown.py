@@ -22,20 +22,7 @@ from urllib.parse import unquote
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
-from bethink.importers.entry import (
-    Entry,
-    Fields,
-    Reader,
-    ReadProgress,
-    SourceLink,
-    digest,
-    item_link,
-    line_of,
-    location_id,
-    metadata_of,
-    split_text,
-    tags_of,
-)
+from bethink.importers import entry
 from bethink.importers.streams import read_text_files
 from bethink.model import Draft
 
@@ -77,12 +64,12 @@ def parse_front_matter(head: str) -> dict[str, FrontMatterValue]:
     keys: dict[str, FrontMatterValue] = {}
     under = ""
     for line in head.splitlines():
-        entry = _LIST_LINE.fullmatch(line)
+        listed_line = _LIST_LINE.fullmatch(line)
         key = _KEY_LINE.fullmatch(line)
-        if entry is not None and under:
+        if listed_line is not None and under:
             listed = keys.setdefault(under, [])
             if isinstance(listed, list):
-                listed.append(_unquote_value(entry["value"]))
+                listed.append(_unquote_value(listed_line["value"]))
         elif key is not None:
             under = key["key"].strip().lower()
             if (key["value"] or "").strip():
@@ -277,27 +264,27 @@ class _ParsedNote(NamedTuple):
     tags: tuple[str, ...]
 
 
-class NoteReader(Reader, ABC):
+class NoteReader(entry.Reader, ABC):
     """A folder of notes, or one note."""
 
-    def __init__(self, path: Path, gauge: ReadProgress) -> None:
+    def __init__(self, path: Path, gauge: entry.ReadProgress) -> None:
         super().__init__(path, gauge)
-        self._place = location_id(path)
+        self._place = entry.location_id(path)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[entry.Entry]:
         """Yield the entries of every note, and the notes that cannot be read."""
         for name, text in read_text_files(self._path, MARKDOWN_ENDINGS, self._gauge):
             if isinstance(text, Refused):
-                yield Entry(name, text)
+                yield entry.Entry(name, text)
             else:
                 yield from self._note_entries(name, parse_note(text))
 
     @abstractmethod
-    def _note_entries(self, name: str, note: Note) -> Iterator[Entry]: ...
+    def _note_entries(self, name: str, note: Note) -> Iterator[entry.Entry]: ...
 
     def _notes(self) -> Iterator[tuple[str, Note]]:
         """Yield the notes that can be read, again."""
-        for name, text in read_text_files(self._path, MARKDOWN_ENDINGS, ReadProgress()):
+        for name, text in read_text_files(self._path, MARKDOWN_ENDINGS, entry.ReadProgress()):
             if not isinstance(text, Refused):
                 yield name, parse_note(text)
 
@@ -305,12 +292,12 @@ class NoteReader(Reader, ABC):
 class Markdown(NoteReader):
     """Notes of any kind: a memory for every section that is not empty."""
 
-    def _note_entries(self, name: str, note: Note) -> Iterator[Entry]:
+    def _note_entries(self, name: str, note: Note) -> Iterator[entry.Entry]:
         sheet = _with_shared(name, note)
         for section, own in self._sections(sheet):
             yield from _section_entries(sheet, section, own)
 
-    def links(self) -> Iterator[SourceLink]:
+    def links(self) -> Iterator[entry.SourceLink]:
         """Yield links from a section to the beginning of the note that it links to."""
         linking = {name for name, note in self._notes() if "[[" in note.body or "](" in note.body}
         if not linking:
@@ -321,7 +308,9 @@ class Markdown(NoteReader):
             opening = next(self._sections(sheet), None)
             if opening is not None:
                 first[sheet.name] = opening[1]
-                aliases = tags_of(sheet.note.head.get("aliases") or sheet.note.head.get("alias"))
+                aliases = entry.tags_of(
+                    sheet.note.head.get("aliases") or sheet.note.head.get("alias")
+                )
                 stems = posixpath.splitext(sheet.name)[0], _stem(sheet.name)
                 for called in (*stems, sheet.title, *aliases):
                     names.setdefault(called.casefold(), sheet.name)
@@ -332,48 +321,50 @@ class Markdown(NoteReader):
                     target = _link_target(link, sheet.name, first, names)
                     if target is not None and first[target] != own:
                         where = f"{sheet.name} line {section.line}"
-                        yield item_link(own, "references", first[target], where)
+                        yield entry.item_link(own, "references", first[target], where)
 
     def _sections(self, sheet: _ParsedNote) -> Iterator[tuple[Section, str]]:
         """Yield its sections, each with an id that is stable while the headings above it are."""
         for section in split_sections(sheet.note.body, sheet.note.lines_before):
             above = _without_title(section.headings, sheet.title)
-            yield section, digest(self._place, sheet.name, *above, str(section.number))
+            yield section, entry.digest(self._place, sheet.name, *above, str(section.number))
 
 
 def _with_shared(name: str, note: Note) -> _ParsedNote:
-    head = Fields(note.head)
-    title = head.line("title") or line_of(title_of(note.body)) or _stem(name)
+    head = entry.Fields(note.head)
+    title = head.line("title") or entry.line_of(title_of(note.body)) or _stem(name)
     at = head.time(*_DATE_KEYS) or date_in(_stem(name))
-    tags = (*tags_of(note.head.get("tags") or note.head.get("tag")), *hashtags(note.body))
+    tags = (*entry.tags_of(note.head.get("tags") or note.head.get("tag")), *hashtags(note.body))
     return _ParsedNote(name, note, title, at, tuple(dict.fromkeys(tags))[:32])
 
 
-def _section_entries(sheet: _ParsedNote, section: Section, own: str) -> Iterator[Entry]:
+def _section_entries(sheet: _ParsedNote, section: Section, own: str) -> Iterator[entry.Entry]:
     head = sheet.note.head
     above = _without_title(section.headings, sheet.title)
-    lead = line_of(" > ".join((sheet.title, *above)), 300)
+    lead = entry.line_of(" > ".join((sheet.title, *above)), 300)
     where = f"{sheet.name} line {section.line}"
     own_tags = set(hashtags(section.text))
-    from_head = tags_of(head.get("tags") or head.get("tag"))
+    from_head = entry.tags_of(head.get("tags") or head.get("tag"))
     about = {key: value for key, value in head.items() if key not in _RESERVED_KEYS}
-    for part, text in enumerate(split_text(section.text, 64 * 1024 - _HEAD_BYTES)):
+    for part, text in enumerate(entry.split_text(section.text, 64 * 1024 - _HEAD_BYTES)):
         draft = Draft(
             f"{lead}\n{text}",
-            kind=line_of(head.get("type")) or "note",
-            topic=line_of(head.get("topic")) or line_of(posixpath.dirname(sheet.name)) or None,
+            kind=entry.line_of(head.get("type")) or "note",
+            topic=entry.line_of(head.get("topic"))
+            or entry.line_of(posixpath.dirname(sheet.name))
+            or None,
             tags=tuple(tag for tag in sheet.tags if tag in from_head or tag in own_tags),
             caption=lead,
             occurred_at=sheet.at,
-            metadata=metadata_of({**about, "file": sheet.name}),
+            metadata=entry.metadata_of({**about, "file": sheet.name}),
             force=True,
         )
-        yield Entry(where, draft, id=f"{own}/{part}" if part else own)
+        yield entry.Entry(where, draft, id=f"{own}/{part}" if part else own)
 
 
 def _without_title(headings: tuple[str, ...], title: str) -> tuple[str, ...]:
     """Return the headings below the title: a note with a changed title is the same note."""
-    is_title = bool(headings) and line_of(headings[0]).casefold() == title.casefold()
+    is_title = bool(headings) and entry.line_of(headings[0]).casefold() == title.casefold()
     return headings[1:] if is_title else headings
 
 

@@ -11,50 +11,39 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bethink.errors import Refused
-from bethink.importers.entry import (
-    Entry,
-    Fields,
-    Reader,
-    ReadProgress,
-    Relation,
-    SourceLink,
-    digest,
-    entity_name_of,
-    location_id,
-    text_of,
-)
+from bethink.importers import entry
 from bethink.importers.streams import json_elements, json_lines, open_decompressed
 from bethink.model import Draft
 
 
-class McpMemory(Reader):
+class McpMemory(entry.Reader):
     """One memory file."""
 
-    def __init__(self, path: Path, gauge: ReadProgress) -> None:
+    def __init__(self, path: Path, gauge: entry.ReadProgress) -> None:
         super().__init__(path, gauge)
-        self._place = location_id(path)
+        self._place = entry.location_id(path)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[entry.Entry]:
         """Yield an entry for every observation, every relation, and every bare entity."""
         kinds = self._entity_kinds()
         for where, found in self._records():
-            fields = Fields(found)
+            fields = entry.Fields(found)
             if isinstance(found, Refused):
-                yield Entry(where, found)
+                yield entry.Entry(where, found)
             elif fields.get("type") == "entity":
                 yield from self._entity_entries(where, fields)
             elif fields.get("type") != "relation":
-                yield Entry(where, Refused("it is neither an entity nor a relation"))
+                yield entry.Entry(where, Refused("it is neither an entity nor a relation"))
             elif relation := self._relation(where, fields, kinds):
                 yield relation.entry()
             else:
-                yield Entry(where, Refused("the relation lacks from, to or relationType"))
+                yield entry.Entry(where, Refused("the relation lacks from, to or relationType"))
 
-    def links(self) -> Iterator[SourceLink]:
+    def links(self) -> Iterator[entry.SourceLink]:
         """Yield an edge between entities for every relation."""
         kinds = self._entity_kinds()
         for where, found in self._records():
-            fields = Fields(found)
+            fields = entry.Fields(found)
             if fields.get("type") == "relation" and (
                 relation := self._relation(where, fields, kinds)
             ):
@@ -62,7 +51,7 @@ class McpMemory(Reader):
 
     def _entity_kinds(self) -> dict[str, str]:
         """Return the kinds of all entities: a relation may come before its entities."""
-        records = (Fields(found) for _, found in self._records())
+        records = (entry.Fields(found) for _, found in self._records())
         entities = (entity for entity in records if entity.get("type") == "entity")
         return {entity.line("name"): entity.line("entityType") for entity in entities}
 
@@ -71,7 +60,7 @@ class McpMemory(Reader):
         self._gauge.done = 0
         for number, found in json_lines(self._path, self._gauge):
             if number == 1:
-                graph = Fields(self._whole() if isinstance(found, Refused) else found)
+                graph = entry.Fields(self._whole() if isinstance(found, Refused) else found)
                 if "entities" in graph:
                     yield from _records_of_graph(graph)
                     return
@@ -82,36 +71,42 @@ class McpMemory(Reader):
         with open_decompressed(self._path) as file:
             return next(iter(json_elements(file))).found
 
-    def _entity_entries(self, where: str, entity: Fields) -> Iterator[Entry]:
+    def _entity_entries(self, where: str, entity: entry.Fields) -> Iterator[entry.Entry]:
         name, kind = entity.line("name"), entity.line("entityType")
         if not name:
-            yield Entry(where, Refused("the entity has no name"))
+            yield entry.Entry(where, Refused("the entity has no name"))
             return
         bare = Draft(
             f"{name} ({kind})" if kind else name,
-            entities=(entity_name_of(kind, name),),
+            entities=(entry.entity_name_of(kind, name),),
             metadata={"entity_type": kind} if kind else {},
         )
-        group = digest(self._place, "entity", name)
+        group = entry.digest(self._place, "entity", name)
         observations = entity.array("observations")
         for number, observation in enumerate(observations, start=1):
-            place, text = f"{where}, observation {number}", text_of(observation)
+            place, text = f"{where}, observation {number}", entry.text_of(observation)
             if text:
-                yield Entry(place, bare._replace(text=f"{name}: {text}"), group=group)
+                yield entry.Entry(place, bare._replace(text=f"{name}: {text}"), group=group)
             else:
-                yield Entry(place, Refused("the observation is not a string"))
+                yield entry.Entry(place, Refused("the observation is not a string"))
         if not observations:
-            yield Entry(where, bare, group=group)
+            yield entry.Entry(where, bare, group=group)
 
-    def _relation(self, where: str, fields: Fields, kinds: dict[str, str]) -> Relation | None:
+    def _relation(
+        self, where: str, fields: entry.Fields, kinds: dict[str, str]
+    ) -> entry.Relation | None:
         parts = [fields.line(name) for name in ("from", "relationType", "to")]
         if not all(parts):
             return None
-        src, dst = (entity_name_of(kinds.get(name, ""), name) for name in (parts[0], parts[2]))
-        return Relation(where, digest(self._place, "relation", *parts), src, parts[1], dst)
+        src, dst = (
+            entry.entity_name_of(kinds.get(name, ""), name) for name in (parts[0], parts[2])
+        )
+        return entry.Relation(
+            where, entry.digest(self._place, "relation", *parts), src, parts[1], dst
+        )
 
 
-def _records_of_graph(graph: Fields) -> Iterator[tuple[str, object]]:
+def _records_of_graph(graph: entry.Fields) -> Iterator[tuple[str, object]]:
     for name, kind in (("entities", "entity"), ("relations", "relation")):
         for number, element in enumerate(graph.array(name), start=1):
             found = {**element, "type": kind} if isinstance(element, dict) else element

@@ -11,20 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bethink.errors import Refused
-from bethink.importers.entry import (
-    Entry,
-    Fields,
-    Reader,
-    ReadProgress,
-    Relation,
-    SourceLink,
-    digest,
-    entity_name_of,
-    line_of,
-    metadata_of,
-    tags_of,
-    time_of,
-)
+from bethink.importers import entry
 from bethink.importers.foreign_db import ForeignRow, is_database, open_foreign
 from bethink.importers.streams import json_elements, open_decompressed
 from bethink.model import Draft
@@ -38,69 +25,72 @@ _HISTORY_COLUMNS = (
 _SUPPORTED = "supported: mem0 0.1 and later, with a table history(id, memory_id, new_memory, event)"
 
 
-class Mem0(Reader):
+class Mem0(entry.Reader):
     """One export, or one history."""
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[entry.Entry]:
         """Yield an entry for every memory, and for every relation of the graph."""
         if is_database(self._path):
             yield from _history_entries(self._path, self._gauge)
             return
         with open_decompressed(self._path) as file:
             for number, found in json_elements(file):
-                whole = Fields(found)
+                whole = entry.Fields(found)
                 listed = next((name for name in LIST_KEYS if name in whole), None)
                 if isinstance(found, Refused):
-                    yield Entry(f"memory {number}", found)
+                    yield entry.Entry(f"memory {number}", found)
                 elif listed is None:
                     yield _memory_entry(f"memory {number}", whole)
                 else:
                     for place, memory in enumerate(whole.each(listed), start=1):
                         yield _memory_entry(f"memory {place}", memory)
         for relation in self._relations():
-            yield relation.entry() if isinstance(relation, Relation) else relation
+            yield relation.entry() if isinstance(relation, entry.Relation) else relation
 
-    def links(self) -> Iterator[SourceLink]:
+    def links(self) -> Iterator[entry.SourceLink]:
         """Yield an edge between entities for every relation of the graph."""
         for relation in () if is_database(self._path) else self._relations():
-            if isinstance(relation, Relation):
+            if isinstance(relation, entry.Relation):
                 yield from relation.link()
 
-    def _relations(self) -> Iterator[Relation | Entry]:
+    def _relations(self) -> Iterator[entry.Relation | entry.Entry]:
         with open_decompressed(self._path) as file:
             for _, found in json_elements(file):
-                for number, fields in enumerate(Fields(found).each("relations"), start=1):
+                for number, fields in enumerate(entry.Fields(found).each("relations"), start=1):
                     target = "target" if "target" in fields else "destination"
                     kind = "relationship" if "relationship" in fields else "relation"
                     parts = [fields.line(name) for name in ("source", kind, target)]
                     where = f"relation {number}"
                     if all(parts):
-                        src, dst = entity_name_of("", parts[0]), entity_name_of("", parts[2])
-                        own = digest("mem0 relation", *parts)
-                        yield Relation(where, own, src, parts[1], dst)
+                        src, dst = (
+                            entry.entity_name_of("", parts[0]),
+                            entry.entity_name_of("", parts[2]),
+                        )
+                        own = entry.digest("mem0 relation", *parts)
+                        yield entry.Relation(where, own, src, parts[1], dst)
                     else:
                         lack = "the relation lacks its source, its name or its target"
-                        yield Entry(where, Refused(lack))
+                        yield entry.Entry(where, Refused(lack))
 
 
-def _memory_entry(where: str, memory: Fields) -> Entry:
+def _memory_entry(where: str, memory: entry.Fields) -> entry.Entry:
     text, known = memory.text("memory", "data"), memory.text("id", "hash")
     if not text:
-        return Entry(where, Refused("the record has no memory"))
+        return entry.Entry(where, Refused("the record has no memory"))
     own = memory.fields("metadata")
     draft = Draft(
         text,
         kind=own.line("type") or None,
-        tags=tags_of(memory.get("categories") or own.get("category")),
-        entities=tuple(filter(None, [entity_name_of("person", memory.get("user_id"))])),
+        tags=entry.tags_of(memory.get("categories") or own.get("category")),
+        entities=tuple(filter(None, [entry.entity_name_of("person", memory.get("user_id"))])),
         occurred_at=memory.time("updated_at", "created_at"),
         valid_to=memory.time("expiration_date"),
-        metadata=metadata_of({**own.given, **memory.only(*_SCOPE_KEYS, "role")}),
+        metadata=entry.metadata_of({**own.given, **memory.only(*_SCOPE_KEYS, "role")}),
     )
-    return Entry(where, draft, id=known or digest("mem0", text), origin=known)
+    return entry.Entry(where, draft, id=known or entry.digest("mem0", text), origin=known)
 
 
-def _history_entries(path: Path, gauge: ReadProgress) -> Iterator[Entry]:
+def _history_entries(path: Path, gauge: entry.ReadProgress) -> Iterator[entry.Entry]:
     with open_foreign(path) as db:
         if "points" in db.tables() and "history" not in db.tables():
             raise Refused(
@@ -113,7 +103,7 @@ def _history_entries(path: Path, gauge: ReadProgress) -> Iterator[Entry]:
         for row in db.rows("history", _HISTORY_COLUMNS, ("created_at", "updated_at")):
             gauge.done += 1
             if row.refused is not None:
-                yield Entry(row.where, row.refused)
+                yield entry.Entry(row.where, row.refused)
                 continue
             # Only the last event of a memory counts; the rows are in time order.
             last[row.first("memory_id")] = row
@@ -121,20 +111,21 @@ def _history_entries(path: Path, gauge: ReadProgress) -> Iterator[Entry]:
             yield from _final_entry(memory_id, row)
 
 
-def _final_entry(memory_id: str, row: ForeignRow) -> Iterator[Entry]:
+def _final_entry(memory_id: str, row: ForeignRow) -> Iterator[entry.Entry]:
     try:
         if row.text("event").upper() == "DELETE" or row.number("is_deleted"):
             return
         draft = Draft(
             row.text("new_memory"),
-            speaker=line_of(row.text("role")) or None,
-            occurred_at=time_of(row.text("updated_at")) or time_of(row.text("created_at")),
-            metadata=metadata_of({"actor_id": row.text("actor_id")}),
+            speaker=entry.line_of(row.text("role")) or None,
+            occurred_at=entry.time_of(row.text("updated_at"))
+            or entry.time_of(row.text("created_at")),
+            metadata=entry.metadata_of({"actor_id": row.text("actor_id")}),
         )
     except Refused as refused:
-        yield Entry(row.where, refused)
+        yield entry.Entry(row.where, refused)
         return
     if draft.text and memory_id:
-        yield Entry(row.where, draft, id=memory_id, origin=memory_id)
+        yield entry.Entry(row.where, draft, id=memory_id, origin=memory_id)
     else:
-        yield Entry(row.where, Refused("the record has no memory"))
+        yield entry.Entry(row.where, Refused("the record has no memory"))

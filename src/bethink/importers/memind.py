@@ -10,18 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bethink.importers.entry import (
-    MAX_TAGS,
-    Fields,
-    SourceLink,
-    clamped_number,
-    digest,
-    entity_name_of,
-    item_link,
-    line_of,
-    metadata_of,
-    tags_of,
-)
+from bethink.importers import entry
 from bethink.importers.foreign_db import ForeignRow
 from bethink.importers.table_reader import LinkTable, Table, TableReader, Tables
 from bethink.model import (
@@ -59,7 +48,7 @@ class Memind(TableReader):
         """Return raw data and messages, the items made from them, then insights."""
         columns = ("memory_id", "entity_key", "display_name", "entity_type", "deleted")
         names = {
-            (row.first("memory_id"), row.first("entity_key")): entity_name_of(
+            (row.first("memory_id"), row.first("entity_key")): entry.entity_name_of(
                 row.first("entity_type"), row.first("display_name")
             )
             for row in db.rows("memory_graph_entity", columns, ("id",))
@@ -79,7 +68,7 @@ class Memind(TableReader):
             "memory_insight": Table(_insight_draft, key),
         }
 
-    def links(self) -> Iterator[SourceLink]:
+    def links(self) -> Iterator[entry.SourceLink]:
         """Yield the links of items and of the tree, and the items that insights rest on."""
         yield from super().links()
         with self.open(self._path) as db:
@@ -87,11 +76,13 @@ class Memind(TableReader):
             for row in db.rows("memory_insight", ("biz_id", "points"), ("biz_id",)):
                 said = row.text_or_refusal("points")
                 own = ids["memory_insight"].get(row.first("biz_id"))
-                points = Fields({"points": said}).each("points") if isinstance(said, str) else []
+                points = (
+                    entry.Fields({"points": said}).each("points") if isinstance(said, str) else []
+                )
                 sources = {str(one) for point in points for one in point.array("sourceItemIds")}
                 for source in sorted(sources & ids["memory_item"].keys()) if own else ():
                     target = ids["memory_item"][source]
-                    yield item_link(str(own), "derives_from", target, row.where, 1.0)
+                    yield entry.item_link(str(own), "derives_from", target, row.where, 1.0)
 
     def threads(self) -> Iterator[Thread]:
         """Yield the threads with their members and events."""
@@ -100,20 +91,20 @@ class Memind(TableReader):
             members: dict[tuple[str, str], list[Member]] = {}
             for row in db.rows("memory_thread_membership", (), ("id",)):
                 if item := ids.get(row.first("item_id")):
-                    weight = clamped_number(row.first("relevance_weight"), 0, 1, 1)
+                    weight = entry.clamped_number(row.first("relevance_weight"), 0, 1, 1)
                     member = Member(item, _known(row.first("role"), ROLES, "core"), weight)
                     members.setdefault(_thread_key(row), []).append(member)
             events: dict[tuple[str, str], list[ThreadEvent]] = {}
             for row in db.rows("memory_thread_event", (), ("id",)):
-                if event := _thread_event(Fields({c: row.first(c) for c in row.cells}), ids):
+                if event := _thread_event(entry.Fields({c: row.first(c) for c in row.cells}), ids):
                     events.setdefault(_thread_key(row), []).append(event)
             for row in db.rows("memory_thread", (), ("id",)):
                 own = _thread_key(row)
                 if own in members:
-                    fields = Fields({column: row.first(column) for column in row.cells})
+                    fields = entry.Fields({column: row.first(column) for column in row.cells})
                     yield _thread(fields, own, members[own], events.get(own, []))
 
-    def _item_draft(self, row: Fields) -> Draft | None:
+    def _item_draft(self, row: entry.Fields) -> Draft | None:
         if row.number("deleted", 0, 1, 0):
             return None
         memory, category = row.text("memory_id"), row.line("category").lower()
@@ -124,17 +115,17 @@ class Memind(TableReader):
         return Draft(
             row.text("content"),
             kind=kind or None,
-            tags=tags_of([row.line("scope").lower()]),
-            entities=tuple(dict.fromkeys(names))[:MAX_TAGS],
+            tags=entry.tags_of([row.line("scope").lower()]),
+            entities=tuple(dict.fromkeys(names))[: entry.MAX_TAGS],
             parent=self.row_id("memory_raw_data", [raw, memory]) if raw else None,
             occurred_at=row.time("occurred_start", "occurred_at", "observed_at", "created_at"),
             occurred_end=row.time("occurred_end"),
-            metadata=metadata_of(about | _owner(row)),
+            metadata=entry.metadata_of(about | _owner(row)),
             force=True,
         )
 
 
-def _raw_draft(row: Fields) -> Draft | None:
+def _raw_draft(row: entry.Fields) -> Draft | None:
     segment = row.fields("segment")
     caption = row.line("caption", limit=500)
     text = segment.text("content", "text") or row.text("caption")
@@ -148,12 +139,12 @@ def _raw_draft(row: Fields) -> Draft | None:
         caption=caption or None,
         occurred_at=row.time("start_time", "created_at"),
         occurred_end=row.time("end_time"),
-        metadata=metadata_of(about | _owner(row)),
+        metadata=entry.metadata_of(about | _owner(row)),
         force=True,
     )
 
 
-def _message_draft(row: Fields) -> Draft | None:
+def _message_draft(row: entry.Fields) -> Draft | None:
     """Convert a message that waits to be extracted; of others the raw data has the words."""
     if row.number("deleted", 0, 1, 0) or row.number("extracted", 0, 1, 0):
         return None
@@ -165,12 +156,12 @@ def _message_draft(row: Fields) -> Draft | None:
         session=f"memind:{session}"[:200] if session else None,
         seq=int(row.number("id", 0, 2**53, 0)) if session else None,
         occurred_at=row.time("timestamp", "created_at"),
-        metadata=metadata_of(row.only("agent_id") | _owner(row)),
+        metadata=entry.metadata_of(row.only("agent_id") | _owner(row)),
         force=True,
     )
 
 
-def _insight_draft(row: Fields) -> Draft | None:
+def _insight_draft(row: entry.Fields) -> Draft | None:
     points = [point.text("content") for point in row.each("points")]
     name, lines = row.line("name"), [f"- {point}" for point in points if point]
     text = "\n".join([f"{name}:", *lines] if name and lines else lines) or row.text("content")
@@ -182,15 +173,15 @@ def _insight_draft(row: Fields) -> Draft | None:
         level="insight",
         kind=row.line("tier").lower() or "leaf",
         topic=row.line("type") or None,
-        tags=tags_of(row.array("categories")),
+        tags=entry.tags_of(row.array("categories")),
         caption=name or None,
         occurred_at=row.time("updated_at"),
-        metadata=metadata_of(about | _owner(row)),
+        metadata=entry.metadata_of(about | _owner(row)),
         force=True,
     )
 
 
-def _owner(row: Fields) -> dict[str, object]:
+def _owner(row: entry.Fields) -> dict[str, object]:
     return {"user_id": row.text("user_id")}
 
 
@@ -203,7 +194,7 @@ def _known(written: str, names: tuple[str, ...], otherwise: str) -> Any:
     return next((name for name in names if name == written.lower()), otherwise)
 
 
-def _thread_event(row: Fields, ids: Mapping[str, str]) -> ThreadEvent | None:
+def _thread_event(row: entry.Fields, ids: Mapping[str, str]) -> ThreadEvent | None:
     at, payload = row.time("event_time"), row.fields("event_payload_json")
     if at is None:
         return None
@@ -215,12 +206,12 @@ def _thread_event(row: Fields, ids: Mapping[str, str]) -> ThreadEvent | None:
 
 
 def _thread(
-    row: Fields, own: tuple[str, str], members: list[Member], events: list[ThreadEvent]
+    row: entry.Fields, own: tuple[str, str], members: list[Member], events: list[ThreadEvent]
 ) -> Thread:
     by_seq = {event.seq: event for event in events}
     return Thread(
-        digest("memind", "thread", *own),
-        line_of(row.text("headline", "display_label", "anchor_key", "thread_key"), 500),
+        entry.digest("memind", "thread", *own),
+        entry.line_of(row.text("headline", "display_label", "anchor_key", "thread_key"), 500),
         _known(row.text("thread_type"), THREAD_KINDS, "topic"),
         lifecycle=_known(row.text("lifecycle_status"), LIFECYCLES, "active"),
         state=_known(row.text("object_state"), THREAD_STATES, "ongoing"),

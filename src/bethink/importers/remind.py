@@ -13,19 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bethink.errors import Refused
-from bethink.importers.entry import (
-    MAX_TAGS,
-    Fields,
-    SourceLink,
-    decoded_json,
-    digest,
-    entity_name_of,
-    item_link,
-    line_of,
-    metadata_of,
-    tags_of,
-    text_of,
-)
+from bethink.importers import entry
 from bethink.importers.foreign_db import ForeignRecords, ForeignRow, is_database
 from bethink.importers.streams import json_elements, open_decompressed
 from bethink.importers.table_reader import EdgeTable, LinkTable, Table, TableReader, Tables
@@ -82,54 +70,60 @@ class Remind(TableReader):
 
     def row_id(self, table: str, key: list[str]) -> str:
         """Return the id that earlier versions of this reader gave."""
-        return digest(table, *key)
+        return entry.digest(table, *key)
 
     def origin(self, table: str, key: str) -> str:
         """Return its id: unique in all tables."""
         return key
 
-    def row_fields(self, row: ForeignRow) -> Fields | Refused:
+    def row_fields(self, row: ForeignRow) -> entry.Fields | Refused:
         """Return the JSON of a row, and its cells where that says nothing."""
         cells = super().row_fields(row)
         if isinstance(cells, Refused):
             return cells
         try:
-            data = decoded_json(cells.get("data") or "{}")
+            data = entry.decoded_json(cells.get("data") or "{}")
         except Refused as refused:
             return refused
         if not isinstance(data, dict):
             return Refused("its data is not a JSON object")
         given = {name: value for name, value in data.items() if value is not None}
-        return Fields({**cells.given, **given})
+        return entry.Fields({**cells.given, **given})
 
     def entity_name(self, value: str) -> str:
         """Convert Remind's ``kind:name``; without a kind it is a subject."""
-        kind, colon, name = line_of(value).partition(":")
+        kind, colon, name = entry.line_of(value).partition(":")
         kind, name = (kind, name) if colon else ("subject", kind)
-        return entity_name_of(kind, self._entities.get(value) or name)
+        return entry.entity_name_of(kind, self._entities.get(value) or name)
 
-    def links(self) -> Iterator[SourceLink]:
+    def links(self) -> Iterator[entry.SourceLink]:
         """Yield the links of the tables, and those that a concept's own data states."""
         yield from super().links()
         with self.open(self._path) as db:
             for row in db.rows("concepts", ("id", "data"), ("id",)):
                 data = self.row_fields(row)
-                if row.refused is None and isinstance(data, Fields) and not data.get("deleted_at"):
+                if (
+                    row.refused is None
+                    and isinstance(data, entry.Fields)
+                    and not data.get("deleted_at")
+                ):
                     yield from self._data_links(row, data)
 
-    def _data_links(self, row: ForeignRow, data: Fields) -> Iterator[SourceLink]:
+    def _data_links(self, row: ForeignRow, data: entry.Fields) -> Iterator[entry.SourceLink]:
         me = self.row_id("concepts", [row.first("id")])
         for relation in data.each("relations"):
             if target := relation.text("target_id"):
                 weight = relation.number("strength", 0.01, 1, 0.5)
                 ends = relation.text("type"), self.row_id("concepts", [target])
-                context = line_of(relation.get("context"), 500)
-                yield item_link(me, *ends, row.where, weight, context)
+                context = entry.line_of(relation.get("context"), 500)
+                yield entry.item_link(me, *ends, row.where, weight, context)
         sources = [("episodes", name) for name in data.array("source_episodes")]
         sources += [("concepts", data.get("parent_id"))]
         for table, name in sources:
             if isinstance(name, str):
-                yield item_link(me, "derives_from", self.row_id(table, [name]), row.where, 1.0)
+                yield entry.item_link(
+                    me, "derives_from", self.row_id(table, [name]), row.where, 1.0
+                )
 
     @contextmanager
     def open(self, path: Path) -> Iterator[Tables]:
@@ -142,7 +136,7 @@ class Remind(TableReader):
             with super().open(path) as db:
                 yield db
 
-    def _episode_draft(self, data: Fields) -> Draft | None:
+    def _episode_draft(self, data: entry.Fields) -> Draft | None:
         if data.get("deleted_at"):
             return None
         about = data.only("title", "summary", "source_type", "asserted_by", "source_ref")
@@ -156,34 +150,34 @@ class Remind(TableReader):
             entities=self._entity_names(data, self._mentions.get(data.text("id"), [])),
             confidence=data.number("confidence", 0, 1, 1),
             occurred_at=data.time("created_at", "timestamp"),
-            metadata=metadata_of({**about, **data.fields("metadata").given}),
+            metadata=entry.metadata_of({**about, **data.fields("metadata").given}),
         )
 
-    def _concept_draft(self, data: Fields) -> Draft | None:
+    def _concept_draft(self, data: entry.Fields) -> Draft | None:
         if data.get("deleted_at"):
             return None
         title, summary = data.line("title"), data.text("summary")
         lines = [f"{title}: {summary}" if title and summary else title or summary]
-        lines += [f"- {text}" for text in map(text_of, data.array("specifics")) if text]
+        lines += [f"- {text}" for text in map(entry.text_of, data.array("specifics")) if text]
         if conditions := data.text("conditions"):
             lines.append(f"Applies when: {conditions}")
         for name, head in (("exceptions", "Except"), ("evidence", "Evidence")):
-            texts = list(filter(None, map(text_of, data.array(name))))
+            texts = list(filter(None, map(entry.text_of, data.array(name))))
             lines += [f"{head}: {'; '.join(texts)}"] if texts else []
         kind = data.line("concept_type")
         return Draft(
             "\n".join(lines),
             kind=kind if kind and kind != "legacy" else "concept",
             topic=self._topic(data),
-            tags=(*tags_of(data.get("tags")), *_label_tags(data))[:MAX_TAGS],
+            tags=(*entry.tags_of(data.get("tags")), *_label_tags(data))[: entry.MAX_TAGS],
             entities=self._entity_names(data),
             confidence=data.number("confidence", 0, 1, 0.5),
             occurred_at=data.time("updated_at", "created_at"),
-            metadata=metadata_of(data.only("title", "instance_count", "lineage_note")),
+            metadata=entry.metadata_of(data.only("title", "instance_count", "lineage_note")),
             force=True,
         )
 
-    def _fact_draft(self, data: Fields) -> Draft | None:
+    def _fact_draft(self, data: entry.Fields) -> Draft | None:
         if data.get("deleted_at"):
             return None
         return Draft(
@@ -194,45 +188,45 @@ class Remind(TableReader):
             occurred_at=data.time("created_at"),
             valid_from=data.time("valid_from"),
             valid_to=data.time("valid_to"),
-            metadata=metadata_of(data.only("asserted_by", "source_ref", "attribute")),
+            metadata=entry.metadata_of(data.only("asserted_by", "source_ref", "attribute")),
         )
 
-    def _bare_entity_draft(self, data: Fields) -> Draft | None:
+    def _bare_entity_draft(self, data: entry.Fields) -> Draft | None:
         """Return a memory of an entity that no other memory names."""
         name = self.entity_name(data.text("id"))
         if not name or data.text("id") in self._mentioned:
             return None
         kind, _, words = name.partition(":")
-        about = metadata_of(data.fields("metadata").given)
+        about = entry.metadata_of(data.fields("metadata").given)
         return Draft(f"{words} ({kind})", entities=(name,), metadata=about)
 
-    def _entity_names(self, data: Fields, mentions: Sequence[str] = ()) -> tuple[str, ...]:
+    def _entity_names(self, data: entry.Fields, mentions: Sequence[str] = ()) -> tuple[str, ...]:
         ids = [name for name in (*data.array("entity_ids"), *mentions) if isinstance(name, str)]
         self._mentioned.update(ids)
-        return tuple(dict.fromkeys(filter(None, map(self._keyed_name, ids))))[:MAX_TAGS]
+        return tuple(dict.fromkeys(filter(None, map(self._keyed_name, ids))))[: entry.MAX_TAGS]
 
     def _keyed_name(self, value: str) -> str:
         """Return the entity with its other name as a key: the one in its id."""
-        name, other = self.entity_name(value), line_of(value).partition(":")[2]
+        name, other = self.entity_name(value), entry.line_of(value).partition(":")[2]
         is_other = entity_key(other) != entity_key(name.partition(":")[2])
         return f"{name} <{other}>" if name and other and is_other and " " not in other else name
 
-    def _topic(self, data: Fields) -> str | None:
-        labels = map(line_of, data.fields("labels").array("topic"))
+    def _topic(self, data: entry.Fields) -> str | None:
+        labels = map(entry.line_of, data.fields("labels").array("topic"))
         topic = data.line("topic_id") or next(filter(None, labels), "")
         return self._topics.get(topic, topic) or None
 
 
-def _concept_use(data: Fields) -> PriorUse | None:
+def _concept_use(data: entry.Fields) -> PriorUse | None:
     recalls, decay = data.number("access_count", 0, 1e9, 0), data.number("decay_factor", 0, 1, 1)
     last = data.time("last_accessed")
     return PriorUse(int(recalls), last, decay=decay) if recalls or last or decay < 1 else None
 
 
-def _label_tags(data: Fields) -> tuple[str, ...]:
+def _label_tags(data: entry.Fields) -> tuple[str, ...]:
     """Return the labels of later versions as tags; the topic is none of them."""
     labels = data.fields("labels").given.items()
-    return tags_of([f"{key}={value}" for key, values in labels if key != "topic"
+    return entry.tags_of([f"{key}={value}" for key, values in labels if key != "topic"
                     for value in (values if isinstance(values, list) else [values])])  # fmt: skip
 
 
@@ -245,13 +239,13 @@ def find_remind_folder(path: Path) -> Path | None:
     return None
 
 
-def is_remind_export(whole: Fields) -> bool:
+def is_remind_export(whole: entry.Fields) -> bool:
     """Whether JSON is what `remind export` writes."""
     tables = _tables_of(whole)
     return tables.has_list("episodes") and tables.has_list("concepts")
 
 
-def _tables_of(whole: Fields) -> Fields:
+def _tables_of(whole: entry.Fields) -> entry.Fields:
     return whole.fields("records") if whole.fields("records").given else whole
 
 
@@ -260,9 +254,9 @@ def _exported_tables(path: Path) -> Mapping[str, Sequence[object]]:
         found = next(iter(json_elements(file)), (0, None))[1]
     if isinstance(found, Refused):
         raise found
-    if not is_remind_export(Fields(found)):
+    if not is_remind_export(entry.Fields(found)):
         raise Refused(f"{path.name} is not an export of Remind", remedy=Remind.supported)
-    tables = _tables_of(Fields(found)).given
+    tables = _tables_of(entry.Fields(found)).given
     return {name: rows for name, rows in tables.items() if isinstance(rows, list)}
 
 
@@ -271,4 +265,4 @@ def _names(db: Tables, table: str, column: str) -> Iterator[tuple[str, str]]:
     for number, row in enumerate(db.rows(table, ("id", column), ("id",))):
         if number == _MAX_NAMES:
             return
-        yield row.first("id"), line_of(row.first(column))
+        yield row.first("id"), entry.line_of(row.first(column))

@@ -14,20 +14,7 @@ from typing import ClassVar
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
-from bethink.importers.entry import (
-    Entry,
-    Fields,
-    Reader,
-    Relation,
-    SourceLink,
-    clamped_number,
-    digest,
-    item_link,
-    line_of,
-    list_of,
-    split_text,
-    time_of,
-)
+from bethink.importers import entry
 from bethink.importers.foreign_db import ForeignDb, ForeignRecords, ForeignRow, open_foreign
 from bethink.model import Draft, FileEdit
 from bethink.ports import PriorUse
@@ -41,9 +28,9 @@ class Table(NamedTuple):
     ``draft`` returns None for a row that is no memory, such as a deleted one.
     """
 
-    draft: Callable[[Fields], Draft | None]
+    draft: Callable[[entry.Fields], Draft | None]
     key: tuple[str, ...] = ("id", "created_at")
-    use: Callable[[Fields], PriorUse | None] = lambda _: None
+    use: Callable[[entry.Fields], PriorUse | None] = lambda _: None
 
 
 class LinkTable(NamedTuple):
@@ -75,7 +62,7 @@ class EdgeTable(NamedTuple):
     time: str = "created_at"
 
 
-class TableReader(Reader):
+class TableReader(entry.Reader):
     """The databases of one program, mostly one; subclasses declare their tables."""
 
     kind: ClassVar[str]
@@ -98,7 +85,7 @@ class TableReader(Reader):
         """Return the files to read."""
         return [self._path]
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[entry.Entry]:
         """Yield a memory for every row, then a fact for every relation of entities."""
         self._gauge.unit = "rows"
         for db in self.open_each():
@@ -109,12 +96,12 @@ class TableReader(Reader):
                     self._gauge.done += 1
                     yield from self._row_entries(name, table, row)
             for relation, weight, at in self._relations(db):
-                entry = relation.entry()
-                assert isinstance(entry.found, Draft)
-                found = entry.found._replace(confidence=weight, occurred_at=at)
-                yield entry._replace(found=found)
+                fact = relation.entry()
+                assert isinstance(fact.found, Draft)
+                found = fact.found._replace(confidence=weight, occurred_at=at)
+                yield fact._replace(found=found)
 
-    def links(self) -> Iterator[SourceLink]:
+    def links(self) -> Iterator[entry.SourceLink]:
         """Yield the links of memories, and the edges of entities."""
         for db in self.open_each():
             ids = self.ids_by_table(db, {end for table in self.link_tables for end in table.ends})
@@ -131,11 +118,11 @@ class TableReader(Reader):
             for row in db.rows(name, (), (time,)):
                 fields, edit = self.row_fields(row), None
                 with suppress(Refused):  # what cannot be read is left out
-                    edit = self.file_edit(fields, ids) if isinstance(fields, Fields) else None
+                    edit = self.file_edit(fields, ids) if isinstance(fields, entry.Fields) else None
                 if edit is not None:
                     yield edit
 
-    def file_edit(self, row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
+    def file_edit(self, row: entry.Fields, ids: Mapping[str, str]) -> FileEdit | None:
         """Return the edit that a row describes, if any; ``ids`` are the entries of ``of``."""
         raise NotImplementedError
 
@@ -150,18 +137,18 @@ class TableReader(Reader):
 
     def row_id(self, table: str, key: list[str]) -> str:
         """Return the id of the entry that a row becomes."""
-        return digest(self.kind, table, *key)
+        return entry.digest(self.kind, table, *key)
 
     def origin(self, table: str, key: str) -> str:
         """Return the name under which people find a row."""
         return f"{table} {key}"
 
-    def row_fields(self, row: ForeignRow) -> Fields | Refused:
+    def row_fields(self, row: ForeignRow) -> entry.Fields | Refused:
         """Return the cells of a row as fields, or why they cannot be read.
 
         A cell that is not read refuses the row when it is asked for: others are not needed.
         """
-        return Fields({name: row.text_or_refusal(name) for name in row.cells})
+        return entry.Fields({name: row.text_or_refusal(name) for name in row.cells})
 
     @contextmanager
     def open(self, path: Path) -> Iterator[Tables]:
@@ -176,30 +163,32 @@ class TableReader(Reader):
             with self.open(path) as db:
                 yield db
 
-    def _row_entries(self, name: str, table: Table, row: ForeignRow) -> Iterator[Entry]:
+    def _row_entries(self, name: str, table: Table, row: ForeignRow) -> Iterator[entry.Entry]:
         """Yield the memory of a row, several where its text is too long for one, or why not."""
         fields = self.row_fields(row) if row.refused is None else row.refused
         use = None
         try:
             for one in table.key:
                 row.text(one)  # what identifies the row must be readable
-            draft = table.draft(fields) if isinstance(fields, Fields) else fields
-            if isinstance(fields, Fields) and draft is not None:
+            draft = table.draft(fields) if isinstance(fields, entry.Fields) else fields
+            if isinstance(fields, entry.Fields) and draft is not None:
                 use = table.use(fields)
         except Refused as refused:
             draft = refused
         if isinstance(draft, Refused):
-            yield Entry(row.where, draft)
+            yield entry.Entry(row.where, draft)
         elif draft is not None and not draft.text:
-            yield Entry(row.where, Refused("the row has no content"))
+            yield entry.Entry(row.where, Refused("the row has no content"))
         elif draft is not None:
             own = self.row_id(name, [row.first(one) for one in table.key])
             origin = self.origin(name, row.first(table.key[0]))
-            for number, text in enumerate(split_text(draft.text)):
-                part = digest(own, str(number)) if number else own
-                yield Entry(row.where, draft._replace(text=text), part, origin=origin, use=use)
+            for number, text in enumerate(entry.split_text(draft.text)):
+                part = entry.digest(own, str(number)) if number else own
+                yield entry.Entry(
+                    row.where, draft._replace(text=text), part, origin=origin, use=use
+                )
 
-    def _relations(self, db: Tables) -> Iterator[tuple[Relation, float, datetime | None]]:
+    def _relations(self, db: Tables) -> Iterator[tuple[entry.Relation, float, datetime | None]]:
         """Yield the relations of entities, with the weight and the time of each."""
         table = self.edge_table
         if table is None:
@@ -208,30 +197,32 @@ class TableReader(Reader):
         for row in db.rows(table.name, columns, columns[:3]):
             try:
                 src, dst = (self.entity_name(row.text(name)) for name in (table.src, table.dst))
-                kind = line_of(row.text(table.relation))
+                kind = entry.line_of(row.text(table.relation))
             except Refused:
                 continue  # skip a relation whose ends cannot be read
             if src and dst and kind and src != dst:
                 own = self.row_id("edges", [src, kind, dst])
-                relation = Relation(row.where, own, src, kind, dst)
-                yield relation, _weight(row, table.weight), time_of(row.first(table.time))
+                relation = entry.Relation(row.where, own, src, kind, dst)
+                yield relation, _weight(row, table.weight), entry.time_of(row.first(table.time))
 
 
 def _weight(row: ForeignRow, column: str) -> float:
-    return clamped_number(row.number(column), 0.01, 1, 0.5) if column else 1.0
+    return entry.clamped_number(row.number(column), 0.01, 1, 0.5) if column else 1.0
 
 
 def _table_links(
     db: Tables, table: LinkTable, ids: Mapping[str, Mapping[str, str]]
-) -> Iterator[SourceLink]:
+) -> Iterator[entry.SourceLink]:
     columns = (table.src, table.dst, table.type, table.weight, table.context)
     src_ids, dst_ids = (ids[end] for end in table.ends)
     for row in db.rows(table.name, columns, (table.src, table.dst, table.type)):
         src, targets = src_ids.get(row.first(table.src)), row.first(table.dst)
         written = row.first(table.type) if table.type in row.cells else table.type
         kind = table.types.get(written, written)
-        context = line_of(row.first(table.context), 500) if table.context else ""
-        for target in map(str, list_of(targets) or [targets]):
+        context = entry.line_of(row.first(table.context), 500) if table.context else ""
+        for target in map(str, entry.list_of(targets) or [targets]):
             dst = dst_ids.get(target)
             if src is not None and dst is not None:
-                yield item_link(src, kind, dst, row.where, _weight(row, table.weight), context)
+                yield entry.item_link(
+                    src, kind, dst, row.where, _weight(row, table.weight), context
+                )
