@@ -242,8 +242,8 @@ def _names_by_reading(
         limit = _MIN_LOWER_PROBABILITY if is_lower else _MIN_PROBABILITY
         if probability < limit or (is_lower and not name.replace(" ", "").isalpha()):
             continue
-        if len(name) > _MAX_NAME_CHARACTERS:
-            continue
+        if len(name) > _MAX_NAME_CHARACTERS or not any(map(str.isalpha, name)):
+            continue  # a date is no place
         words = name.split()
         while words and _only_describes(words[0], kind, is_last=len(words) == 1):
             del words[0]
