@@ -58,8 +58,13 @@ def found(text: str, **about: object) -> list[str]:
         ("Node.js loads index.js", ["tool:node.js", "file:index.js"]),
         ("run `make` first", ["identifier:make"]),
         ("the APIs and URLs of SLAs", ["tool:slas"]),
-        ("On 2026-11-19 we met", []),
-        ("2026-11-19: Ana deployed", ["person:ana"]),
+        (
+            (
+                "- 2026-11-19: Ben's running log entry 1 about the marathon in Oslo\n"
+                "- 2026-11-19: Ben's running log entry 4 about the marathon in Oslo"
+            ),
+            ["person:ben", "place:oslo"],
+        ),
         ("Decision: Use Redis for caching", ["tool:redis"]),
         ("User: Hello there", []),
         ("Never do this. Always do that.", []),
