@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.maintain import JOBS
@@ -49,7 +50,7 @@ def told() -> list[dict[str, object]]:
 def killed(job: str, folder: Path, after_s: float | None) -> bool:
     """Runs the job and kills it so long after it began; whether it was done before."""
     words = [sys.executable, str(SCRIPT), job, str(folder / "space.db"), str(folder / "notes")]
-    worker = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    worker = warm.popen(words, stdout=subprocess.PIPE, text=True)
     assert worker.stdout is not None
     assert worker.stdout.readline() == "ready\n"
     if after_s is not None:

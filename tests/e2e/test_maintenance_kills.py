@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.testing import FixedClock
@@ -29,7 +30,7 @@ def opened(path: Path, now: datetime = LATER) -> Memory:
 
 def killed(mode: str, path: Path, after_s: float | None) -> bool:
     """Runs the script and kills it so long after it began; whether it was done before."""
-    worker = subprocess.Popen(
+    worker = warm.popen(
         [sys.executable, str(SCRIPT), mode, str(path)], stdout=subprocess.PIPE, text=True
     )
     assert worker.stdout is not None
