@@ -160,11 +160,11 @@ def test_a_field_comes_back_as_it_was(memory: Memory, field: str) -> None:
 @each_row(
     "wrap, texts",
     [
-        pytest.param(lambda text: {"tags": [text]}, share(NAUGHTY, 0, of=2), id="tags"),
-        pytest.param(lambda text: {"entities": [text]}, share(NAUGHTY, 1, of=2), id="entities"),
-        pytest.param(lambda text: {"metadata": {"key": text}}, share(NAUGHTY, 0, of=2), id="value"),
-        pytest.param(lambda text: {"metadata": {text: [text]}}, share(NAUGHTY, 1, of=2), id="key"),
-        pytest.param(lambda text: {text: text}, share(NAUGHTY, 0, of=2), id="name of a field"),
+        pytest.param(lambda text: {"tags": [text]}, share(NAUGHTY, 1), id="tags"),
+        pytest.param(lambda text: {"entities": [text]}, share(NAUGHTY, 0), id="entities"),
+        pytest.param(lambda text: {"metadata": {"key": text}}, share(NAUGHTY, 2), id="value"),
+        pytest.param(lambda text: {"metadata": {text: [text]}}, share(NAUGHTY, 3), id="key"),
+        pytest.param(lambda text: {text: text}, share(NAUGHTY, 1), id="name of a field"),
     ],
 )
 def test_lists_and_metadata_come_back_as_they_were(
@@ -223,12 +223,12 @@ def test_any_text_is_explained(memory: Memory, ids: list[str]) -> None:
 def test_any_text_is_a_filter(memory: Memory, option: str) -> None:
     """It finds what it names, or nothing, or is refused; a text never lifts a ceiling."""
     memory.remember("The deploy key of the payroll is a secret", classification=3)
-    for text in share(NAUGHTY, OPTIONS.index(option)):
+    for text in share(NAUGHTY, OPTIONS.index(option), of=8):
         answer = attempt(memory.recall, "deploy key", **{option: text})
         if isinstance(answer, Recall):
             assert all(hit.item.classification < 3 for hit in answer.hits)
             strict(recall_json(answer))
-    for text in SOME:
+    for text in share(SOME, OPTIONS.index(option)):
         answer = attempt(memory.recall, "deploy key", **{text: option})
         assert isinstance(answer, Refused)
 
