@@ -346,7 +346,8 @@ def trust(app: App, name: str | None, *, revoke: bool) -> int:
         return _revoke_trust(app, name)
     if name is not None:
         project = _trust(app, name)
-        app.note(green(f"{project} may use the space {name}"))
+        allowed = [{"space": name, "project": project}]
+        app.remark(allowed, green(f"{project} may use the space {name}"))
         return 0
     found = trusted_spaces(app.settings.config)
     heads, rows = columns("space", "*project"), [(bold(one.space), one.project) for one in found]
@@ -371,6 +372,7 @@ def _revoke_trust(app: App, space: str | None) -> int:
     gone = [one for one in found if project in (None, one.project) and space in (None, one.space)]
     if settings.config is not None and gone:
         set_trust(settings.config, [one for one in found if one not in gone])
+    app.document([one._asdict() for one in gone])
     for one in gone:
         app.note(green(f"{one.project} may no longer use the space {one.space}"))
     if not gone:

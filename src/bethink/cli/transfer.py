@@ -389,7 +389,7 @@ def upgrade(app: App, *, folder: str | None, dry_run: bool) -> int:
     source = Path(folder) if folder else earlier_folder("data")
     found = list_spaces(source)
     if not found or source.resolve() == data_dir(app.settings).resolve():
-        app.note(f"nothing to carry over: {source} has no spaces of an earlier version")
+        app.remark([], f"nothing to carry over: {source} has no spaces of an earlier version")
         return 1
     outcomes = [_carry_over(app, space, dry_run=dry_run) for space in found]
     app.document(outcomes)

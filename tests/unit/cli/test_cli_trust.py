@@ -61,6 +61,16 @@ def test_trust_is_given_listed_and_taken_back(cloned: Caller) -> None:
     assert cloned("trust", "--revoke").code == 1
 
 
+def test_what_is_trusted_and_taken_back_is_told_to_programs(cloned: Caller) -> None:
+    """With --json every command prints one document, whatever came of it."""
+    grant = {"project": str((cloned.folder / "cloned").resolve()), "space": "work"}
+
+    assert cloned("trust", "work", "--json").told == [grant]
+    assert cloned("trust", "--revoke", "work", "--json").told == [grant]
+    assert cloned("trust", "--revoke", "work", "--json").told == []
+    assert cloned("upgrade", "--json").told == []
+
+
 @pytest.mark.parametrize(("answer", "allowed"), [("y", True), ("n", False), ("", False)])
 def test_at_a_terminal_the_user_is_asked_once(
     cloned: Caller, monkeypatch: pytest.MonkeyPatch, answer: str, allowed: bool
