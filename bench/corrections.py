@@ -51,14 +51,14 @@ def ask(memory: Memory, ids: list[str], row: dict[str, Any], counts: Counter[str
 
 
 def main() -> None:
-    for name in ("a", "b", "c", "chats", "chats-2"):
+    for name in ("a", "b", "c", "chats", "chats-2", "chats-3", "rules"):
         rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
         counts, marked = Counter[str](), 0
         for row in rows:
             with Memory.open(":memory:") as memory:
                 # Notes are stored one by one, as people do; a chat in one batch, as an import.
                 drafts = drafts_of(row)
-                batches = [drafts] if name.startswith("chats") else [[draft] for draft in drafts]
+                batches = [drafts] if "turns" in row else [[draft] for draft in drafts]
                 ids = [one.id for some in batches for one in memory.remember_many(some)]
                 before = counts["answers with a mark"]
                 ask(memory, ids, row, counts)

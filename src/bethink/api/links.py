@@ -122,9 +122,20 @@ class LinkMethods(SessionMethods):
         return link
 
     def unlink(self, src: str, relation: str, dst: str) -> Link:
-        """Remove a link; a memory that nothing else supersedes is recalled again."""
+        """Remove a link; a memory that nothing else supersedes is recalled again.
+
+        Of two turns of a chat that no link joins, ``updates`` says that neither updates the other.
+        """
         link = self._build_link(src, relation, dst, known=(*RELATIONS, *UPDATE_LINKS))
-        if not self.store.graph.remove_links([link], actor=self.settings.actor, now=self.now):
+        actor, now = self.settings.actor, self.now
+        if not self.store.graph.remove_links([link], actor=actor, now=now):
+            ends = self.store.items.get([link.src.id, link.dst.id]).values()
+            if relation in UPDATE_LINKS and all(end.session for end in ends):
+                said = f"updates {link.dst.id}"
+                self.store.admin.log(
+                    "unlinked", item=link.src.id, actor=actor, detail=said, now=now
+                )
+                return link
             raise NotFound(
                 f"{link.src.id} has no link {relation} to {link.dst.id}",
                 remedy=f"bethink links {link.src.id}",

@@ -21,7 +21,7 @@ from bethink.core.json_values import Json, format_moment
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.lang.dates import DAY_S
-from bethink.model import ELSEWHERE, Filters, Item, Recall
+from bethink.model import ELSEWHERE, Filters, Item, Link, Recall
 from bethink.ports import LanguageModel, Reranker, is_remote, is_slow
 from bethink.retrieval.answer_text import render_text
 from bethink.retrieval.context import Boost, Context, Votes
@@ -389,7 +389,13 @@ class RecallMethods(SessionMethods):
         return Context(
             query, self.store, self.embedder, notes=self.notes, project=settings.project,
             votes=read_votes(settings, self.store.space),
+            judge=self._judge_hits if self.embedder and self.session.judging else None,
         )  # fmt: skip
+
+    def _judge_hits(self, pairs: Sequence[tuple[Item, Item]]) -> list[Link]:
+        from bethink.ingest.updates import judge_hits  # start-up time: recall does without
+
+        return judge_hits(pairs, self.session.write_context())
 
 
 _KEPT_S = 365 * DAY_S  # six half-lives

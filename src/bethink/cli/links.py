@@ -51,7 +51,8 @@ def link(app: App, /, src: str, relation: str, dst: str, **options: float | str 
 def unlink(app: App, src: str, relation: str, dst: str) -> None:
     """Remove a link.
 
-    A memory that nothing else supersedes is recalled again.
+    A memory that nothing else supersedes is recalled again. Of two turns of a chat that no
+    link joins, RELATION updates says that neither updates the other.
     """
     with app.open() as memory:
         removed = memory.unlink(src, relation, dst)

@@ -11,8 +11,9 @@ from bethink.core.words import UNSEGMENTED, fold
 
 # Each alternative begins with few characters: the search skips all others.
 _BREAK = lazy_pattern(r"[.!?…][\"')\]’”]*\s+|(?<!\s)\s*\n\s*|[。！？]\s*")
-# Between clauses; a comma or colon within a number is none. A clause that begins so asks.
-_CLAUSE = lazy_pattern(r"(?:[,;:](?!\d)|[，；：])\s*")
+# Between clauses; a comma or colon within a number is none, a full stop after a letter or an
+# abbreviation may be one ("vitamin D. Is it"). A clause that begins so asks.
+_CLAUSE = lazy_pattern(r"(?:[,;:](?!\d)|[，；：]|\.(?=\s))\s*")
 _ASKS = lazy_pattern(
     r"(?i)¿|(?:what|when|where|which|who|whose|why|how|is|are|was|were|am|do|does|did|can|could"
     r"|should|shall|would|will|has|have|had|may|might|wie|wann|wo|welche\w*|wer|warum|ist|sind|hat"

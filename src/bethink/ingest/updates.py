@@ -134,8 +134,24 @@ def judge_stored(
         for item in items
         for pair in pairing.of(item, vectors[item.id], _IN_BATCH, known[item.id])
     }
-    verdicts = zip(pairs.values(), _judge(list(pairs.values()), ctx), strict=True)
-    links = (update_link(pair.newer, pair.older, verdict, ctx) for pair, verdict in verdicts)
+    return _links(list(pairs.values()), ctx)
+
+
+def judge_hits(pairs: Sequence[tuple[Item, Item]], ctx: WriteContext) -> list[Link]:
+    """Return the links between hits of one answer, newer and older; nothing is stored.
+
+    A write compares a memory with its nearest alone, and an import with none.
+    """
+    told = [_Pair(newer, older) for newer, older in pairs if _are_comparable(newer, older)]
+    try:
+        return _links(told, ctx)
+    except ModelError:
+        return []
+
+
+def _links(pairs: Sequence[_Pair], ctx: WriteContext) -> list[Link]:
+    judged = zip(pairs, _judge(pairs, ctx), strict=True)
+    links = (update_link(pair.newer, pair.older, verdict, ctx) for pair, verdict in judged)
     return [link for link in links if link is not None and not _was_removed(link, ctx)]
 
 

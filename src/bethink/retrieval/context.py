@@ -44,6 +44,8 @@ A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Boost = Callable[[Item], float | tuple[float, str]]
+# Says by links which newer ones of some pairs of memories, newer and older, update the older.
+JudgeHits = Callable[[Sequence[tuple[Item, Item]]], Sequence[Link]]
 # What sessions made of memories that they were given: a value and a time, by item and session.
 Votes = Mapping[str, Mapping[str, tuple[float, float]]]
 DEEP_PAGING_FROM = 50
@@ -83,6 +85,7 @@ class Context:
     the answer would be without the memories of trust 0, where there are any. With
     ``untrusted`` only these are searched. ``judged`` is the verdict so far. ``project`` is the
     folder in whose repository the code of memories is looked at, ``votes`` are those of sessions.
+    ``judge`` reads pairs of memories that no write has compared.
     """
 
     query: Query
@@ -97,6 +100,7 @@ class Context:
     judged: Assessment | None = None
     project: Path | None = None
     votes: Votes = field(default_factory=dict)
+    judge: JudgeHits | None = None
     _memo: _Memo = field(default_factory=_Memo, repr=False, compare=False)
 
     def for_query(self, query: Query) -> Context:

@@ -309,6 +309,7 @@ def test_a_question_updates_nothing(memory: Memory, judge: Judge, older: str, ne
         (f"Well? {OLD}", f"Fine？ {NEW}"),
         (OLD, f"{NEW}, is that fine, or too much?"),
         (f"{OLD}: what do you think?", NEW),
+        (OLD, "The deploy key moved to vault B. Is that fine?"),
     ],
 )
 def test_what_is_told_beside_a_question_is_judged_with_it(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
@@ -105,16 +106,22 @@ class NewerFirst:
     older one's score is above ``even``: two values of one thing fit a question about equally well.
     Something is taken off where updates are rare: of people who talk with one another
     (``among_people``), of one session, unless certain (``same_session``), and of long texts
-    (``length`` for each time that their tokens grow e-fold). The older one is marked where the
-    link is certain (``supersedes``). A question with a number that only the older one has asks
-    for that one, unless a certain link joins two that differ in more than values. A question for
-    what was before gets the value before the one that it names, or before the newest. What
-    updates one of the first by ``perhaps`` stays where it is, and says so: the cut leaves it in.
+    (``length`` for each time that their tokens grow e-fold); less is needed of what a user tells
+    an assistant (``to_assistant``). Such turns among the first ``read`` that no link joins are
+    judged now, at most ``pairs``: values are restated in passing, in turns that are not among the
+    nearest. The older one is marked where the link is certain (``supersedes``). A question with a
+    number that only the older one has asks for that one, unless a certain link joins two that
+    differ in more than values. A question for what was before gets the value before the one that
+    it names, or before the newest. What updates one of the first by ``perhaps`` stays where it
+    is, and says so: the cut leaves it in.
     """
 
     top: int = 30
+    read: int = 5
+    pairs: int = 2
     fit: float = 12.0
     even: float = 0.75
+    to_assistant: float = 0.6
     among_people: float = 3.0
     same_session: float = 5.0
     length: float = 2.0
@@ -130,9 +137,10 @@ class NewerFirst:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         found = {cand.item.id: cand for cand in pool}
         first = [cand.item.id for cand in pool[: self.top]]
+        known = ctx.links_of(first, UPDATE_LINKS, incoming=False)
         links = [
             link
-            for link in ctx.links_of(first, UPDATE_LINKS, incoming=False)
+            for link in (*known, *self._judge(pool, known, ctx))
             if link.src.id in found
             and link.dst.id in first
             and still_holds(found[link.src.id].item, found[link.dst.id].item)
@@ -163,6 +171,23 @@ class NewerFirst:
         ctx.add_step_note(f"{len({link.dst.id for link in updates})} older than another")
         return sort_by_score(found.values())
 
+    def _judge(self, pool: Pool, known: Sequence[Link], ctx: Context) -> Sequence[Link]:
+        """Judge turns to an assistant, each with those above that it may be newer than."""
+        if ctx.judge is None:
+            return ()
+        joined = {(link.src.id, link.dst.id) for link in known}
+        turns = [cand.item for cand in pool[: self.read] if _is_told_to_assistant(cand.item)]
+        pairs = (
+            (newer, older)
+            for place, newer in enumerate(turns)
+            for older in turns[:place]
+            if newer.session != older.session
+            and (newer.id, older.id) not in joined
+            and still_holds(newer, older)
+        )
+        chosen = tuple(islice(pairs, self.pairs))
+        return ctx.judge(chosen) if chosen else ()
+
     def _odds(self, link: Link, found: dict[str, Candidate]) -> float:
         """The log-odds that a memory updates another, whatever the question is."""
         newer, older = found[link.src.id], found[link.dst.id]
@@ -175,7 +200,8 @@ class NewerFirst:
 
     def _needed(self, link: Link, found: dict[str, Candidate]) -> float:
         """The log-odds from which an update counts: fewer where both fit the question equally."""
-        return self.fit * (self.even - self._share(link, found))
+        told = self.to_assistant if _is_told_to_assistant(found[link.dst.id].item) else 0.0
+        return self.fit * (self.even - self._share(link, found)) - told
 
     def _share(self, link: Link, found: dict[str, Candidate]) -> float:
         """How well the newer fits the question, as a share of how well the older one does."""
@@ -235,6 +261,10 @@ class NewerFirst:
             lift, why = level + _LIFT - before.score, "the value before"
             after = chain[at + 1].item.id
             found[before.item.id] = before.with_evidence(self.name, "add", lift, why, via=after)
+
+
+def _is_told_to_assistant(item: Item) -> bool:
+    return item.session is not None and not is_said_among_people(item)
 
 
 def still_holds(newer: Item, older: Item) -> bool:
