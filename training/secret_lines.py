@@ -4,16 +4,18 @@
 
 The lines of ``data/redaction`` with their secrets in double brackets; the same with other values,
 with a placeholder instead of the value, joined with other lines or put into other texts; the same
-with other words, of which only the teachers say what is secret; sentences made in two kinds
-(``secret_frames.py``). Harmless are the other texts of ``data``, some with other numbers, and lines
-of ``data/names`` with passwords in the place of names; paragraphs of documentation and pieces of
-source code in the folders, but for those that speak of codes, keys or passwords. What ``MEASURED``
-names is left out, to measure what happens to ordinary texts (``judge_secrets.py --ordinary``).
+with one word in eight replaced, and with more, of which only the teachers say what is secret;
+sentences made in two kinds (``secret_frames.py``). Harmless are the other texts of ``data``, some
+with other numbers, and lines of ``data/names`` with passwords in the place of names; paragraphs of
+documentation and pieces of source code in the folders, but for those that speak of codes, keys or
+passwords; a few words in a row of all of these. What ``MEASURED`` names is left out, to measure
+what happens to ordinary texts (``judge_secrets.py --ordinary``).
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import random
 import re
@@ -47,7 +49,9 @@ PLACEHOLDERS = (
     "vault:kv/app#key", "!secret wifi", "%PASSWORD%", "required", "wrong", "expired", "too short",
     "still unknown", "in the safe", "<your token here>", "[redacted:password]", "•••••", "…", "hunter-",
 )  # fmt: skip
-VARIANTS, HARMLESS, ALTERED = 7, 2, 2
+VARIANTS, HARMLESS, ALTERED = 7, 3, 2
+# So many lines have other words and keep their marks, and so many texts are a few words in a row.
+REWORDED, FRAGMENTS = 3, 40_000
 SIGNS, SHAPES = "!#$%&*+-_.@?~^", ("{w}{n}", "{W}{n}", "{w}-{v}", "{w}_{v}{n}", "{W}{s}{n}", "{w}{v}",
     "{w}-{v}-{u}", "{W}{V}{n}", "{n}{w}{s}", "{w}{s}{v}", "{W}{V}", "{w} {v} {u} {x}")  # fmt: skip
 LIST_FILE, HARMLESS_FILE = 23, 49
@@ -64,7 +68,10 @@ HIDING, SHOWING = 9_000, 20_000
 NUMBER = re.compile(r"(?<![\w.,:/-])\d{2,6}(?![\w:/-]|[.,]\d)")
 SWAPPED = ("tool", "project", "symbol", "company", "place")
 # Suffixes of ordinary texts, and whether they are code; so many of prose and of code at most.
-ORDINARY = {".md": False, ".rst": False, ".pod": False, ".py": True, ".js": True, ".ts": True}
+ORDINARY = {
+    ".md": False, ".rst": False, ".pod": False, ".txt": False, ".gz": False,
+    ".py": True, ".js": True, ".ts": True,
+}  # fmt: skip
 MOST_ORDINARY, BLOCKS = 8_000, 30_000
 # A text that speaks of these may tell one.
 SPEAKS = re.compile(
@@ -222,12 +229,12 @@ def vary(marked: str, other: OtherValues, draw: random.Random) -> str:
     return marked
 
 
-def alter_words(marked: str, lexicon: Lexicon, draw: random.Random) -> str:
-    """Replace some words around the secrets; what is secret then, the teachers say."""
+def alter_words(marked: str, lexicon: Lexicon, draw: random.Random, share: float) -> str:
+    """Replace a share of the words around the secrets."""
     parts = re.split("(⟦.*?⟧|«.*?»|\\w+)", marked, flags=re.DOTALL)
     for at in range(1, len(parts), 2):
         word = parts[at]
-        if word.isalpha() and draw.random() < 0.3:
+        if word.isalpha() and draw.random() < share:
             parts[at] = replacement(word, lexicon, draw) or word
     return "".join(parts)
 
@@ -241,12 +248,33 @@ def ordinary_texts(folders: Sequence[Path], draw: random.Random) -> Iterator[str
         is_code = ORDINARY[path.suffix]
         if (code if is_code else prose) >= MOST_ORDINARY or not path.is_file():
             continue
-        parts = re.split(r"\n\s*\n", path.read_text(errors="replace"))
+        parts = re.split(r"\n\s*\n", read_ordinary(path))
         for part in draw.sample(parts, min(len(parts), 4 if is_code else 12)):
             text = part.strip() if is_code else " ".join(part.split())
             if 20 < len(text) < 1_200:
                 code, prose = code + is_code, prose + (not is_code)
                 yield text
+
+
+def read_ordinary(path: Path) -> str:
+    if path.suffix != ".gz":
+        return path.read_text(errors="replace")
+    try:
+        with gzip.open(path, "rt", errors="replace") as file:
+            return file.read(100_000)
+    except gzip.BadGzipFile:  # data of a test
+        return ""
+
+
+def fragments(texts: Sequence[str], draw: random.Random) -> Iterator[str]:
+    """A few words in a row of harmless texts, as titles, values and halves of notes are."""
+    for _ in range(FRAGMENTS):
+        words = draw.choice(texts).split()
+        if words:
+            size = draw.choice((1, 1, 2, 2, 3, 3, 4, 5, 6, 8))
+            start = draw.randrange(max(1, len(words) - size + 1))
+            text = " ".join(words[start : start + size])
+            yield text.strip(".,;:") or text
 
 
 def surround(line: Line, texts: Sequence[str], draw: random.Random) -> Line:
@@ -296,20 +324,21 @@ def main() -> None:
         words.add(line, MADE + line.file)
     for file, block, text in marked:
         for _ in range(ALTERED):
-            words.add(
-                read_line(
-                    fill(alter_words(vary(text, other, draw), lexicon, draw), draw), file, block
-                ),
-                UNLABELLED,
-            )
+            altered = alter_words(vary(text, other, draw), lexicon, draw, 0.3)
+            words.add(read_line(fill(altered, draw), file, block), UNLABELLED)
+        for _ in range(REWORDED if text.isascii() else 0):
+            altered = alter_words(vary(text, other, draw), lexicon, draw, 0.12)
+            words.add(read_line(fill(altered, draw), file, block), MADE + file)
     hidden = values(other.made, other.short, draw)
     capitals = [word.capitalize() for word in draw.sample(vocabulary, len(vocabulary) // 3)]
     value = values(other.made, (*other.short, *vocabulary, *capitals), draw)
     for place, text in enumerate(frames(draw, hidden, HIDING, secret=True)):
         words.add(read_line(text, LIST_FILE, place % BLOCKS), MADE + LIST_FILE)
-    documents = (text for text in ordinary_texts(given.ordinary, draw) if not SPEAKS.search(text))
-    harmless = (*plain, *other_numbers(plain, draw), *other_names(value, draw), *documents)
-    for place, text in enumerate((*harmless, *frames(draw, value, SHOWING, secret=False))):
+    documents = [text for text in ordinary_texts(given.ordinary, draw) if not SPEAKS.search(text)]
+    harmless = [*plain, *other_numbers(plain, draw), *other_names(value, draw), *documents]
+    harmless += fragments(harmless, draw)
+    harmless += frames(draw, value, SHOWING, secret=False)
+    for place, text in enumerate(harmless):
         words.add(Line(text, [], HARMLESS_FILE, place % BLOCKS), HARMLESS_FILE)
     words.save(given.out)
     print(f"{len(words.texts)} texts, {len(words.tags)} words")

@@ -7,7 +7,9 @@ FOLDER has ``names.npz`` of ``names.py`` or ``secrets.npz`` of ``secret_lines.py
 ``mpnet.npz`` of ``run.py pairs``, whole or in parts (``mpnet-0.npz``). A teacher is all-mpnet-base-v2, which is also told how each
 word is written; three of them say what every text names or hides. The student learns these
 answers, and half from the labels where there are some. With ``--check N`` every N-th block of
-lines is kept back and measured. PyTorch and a GPU are needed.
+lines is kept back and measured. PyTorch is needed, and a GPU for the teachers. Students that went
+on from the same weights have a mean of their weights (``--mean A.npz B.npz``) that is calmer than
+each.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +30,7 @@ from bethink.models.name_model import DISTANCES as NAME_DISTANCES
 from bethink.models.secret_model import DISTANCES as SECRET_DISTANCES
 from bethink.models.word_tagger import MAX_PIECES
 from names import MADE, UNLABELLED
+from secret_lines import HARMLESS_FILE
 from train import DEVICE, read_teacher
 from train_pairs import (
     SHARED_ROWS,
@@ -138,27 +142,24 @@ class NameTeacher(Teacher):
         return states[:, 1:-1].float()
 
 
-def see_pieces(texts: Texts, table: torch.Tensor) -> torch.Tensor:
-    """Of every word the mean row of its pieces, and the row of its last piece."""
-    made = []
-    for pieces, counts in zip(texts.pieces.split(65_536), texts.counts.split(65_536), strict=True):
-        rows = table[pieces]
-        known = torch.arange(MAX_PIECES, device=DEVICE) < counts[:, None]
-        mean = (rows * known[..., None]).sum(1) / counts[:, None]
-        last = rows[torch.arange(len(rows), device=DEVICE), counts - 1]
-        made.append(torch.cat([mean, last], 1).half())
-    return torch.cat(made)
+def see_pieces(texts: Texts, table: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """Of words the mean row of their pieces, and the row of their last piece."""
+    rows, counts = table[texts.pieces[words]], texts.counts[words][..., None]
+    known = torch.arange(MAX_PIECES, device=DEVICE) < counts
+    mean = (rows * known[..., None]).sum(-2) / counts
+    last = (counts - 1)[..., None].expand(*words.shape, 1, table.shape[1])
+    return torch.cat([mean, rows.gather(-2, last)[..., 0, :]], -1)
 
 
 class Student(nn.Module):
     """The network of ``bethink.models.word_tagger``; the encoder's table does not learn."""
 
-    def __init__(self, texts: Texts) -> None:
+    def __init__(self, texts: Texts, blind: float) -> None:
         super().__init__()
-        self.texts = texts
+        self.texts, self.blind = texts, blind
         with np.load(ENCODER_DATA / ENCODER_WEIGHTS) as known:
             table = known["table"].astype(np.float32) * known["table_scale"][:, None]
-        self.seen = see_pieces(texts, torch.from_numpy(table).to(DEVICE))
+        self.table = torch.from_numpy(table).to(DEVICE)
         first = 2 * table.shape[1] + texts.shapes.shape[1]
         self.distances, widths = DISTANCES[texts.kind], WIDTHS[texts.kind]
         inputs = (first, *(3 * width for width in widths[:-1]), widths[-1])
@@ -168,7 +169,10 @@ class Student(nn.Module):
 
     def forward(self, places: torch.Tensor) -> torch.Tensor:
         inside, words = (places >= 0)[..., None], places.clamp(min=0)
-        seen = F.dropout(self.seen[words].float(), DROP, self.training)
+        seen = see_pieces(self.texts, self.table, words)
+        seen = F.dropout(seen, DROP, self.training)
+        if self.training and self.blind:  # words that it has never seen come, too
+            seen = seen * (torch.rand(*words.shape, 1, device=DEVICE) >= self.blind)
         states = torch.cat([seen, self.shapes(words)], 2)
         for layer, away in zip(self.layers[:-1], (*self.distances, 0), strict=True):
             states = torch.relu(layer(states)) * inside
@@ -236,14 +240,18 @@ def go_on(student: Student, path: Path) -> None:
 def fit_student(
     student: Student, rows: np.ndarray, goals: torch.Tensor, options: argparse.Namespace
 ) -> Student:
-    torch.manual_seed(0)
-    draw, texts = np.random.default_rng(1), student.texts
+    torch.manual_seed(options.seed)
+    draw, texts = np.random.default_rng(options.seed + 1), student.texts
     student.train()
-    optimiser = torch.optim.AdamW(student.parameters(), options.rate, weight_decay=0.01)
+    optimiser = torch.optim.AdamW(student.parameters(), options.rate, weight_decay=options.decay)
     share = 0.5 if options.teachers else 1.0  # of what the labels say
-    start, step, plan = time.time(), 0, []
+    start, step, losses, plan = time.time(), 0, 0.0, []
     while (progress := (time.time() - start) / options.seconds) < 1:
-        plan = plan or texts.plan(rows, draw, options.words)
+        if not plan:
+            left_out = (texts.sources[rows] == HARMLESS_FILE) & (
+                draw.random(len(rows)) > options.harmless
+            )
+            plan = texts.plan(rows[~left_out], draw, options.words)
         rate = (
             options.rate * min(1, (step + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * progress))
         )
@@ -253,12 +261,20 @@ def fit_student(
         words = places[places >= 0]
         scores, tags = student(places)[places >= 0], texts.tags[words]
         answered = -(goals[words] * F.log_softmax(scores, 1)).sum(1)
-        labelled = F.cross_entropy(scores, tags.clamp(min=0), reduction="none")
+        labelled = F.cross_entropy(
+            scores, tags.clamp(min=0), reduction="none", label_smoothing=options.smoothing
+        )
         loss = torch.where(tags >= 0, (1 - share) * answered + share * labelled, answered).mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        step += 1
+        step, losses = step + 1, losses + loss.detach()
+        if step % 100 == 0:
+            print(
+                f"{step} steps, {time.time() - start:.0f} s, loss {float(losses) / 100:.4f}",
+                flush=True,
+            )
+            losses = 0.0
     print(f"student: {step} steps, loss {loss.item():.4f}", flush=True)
     return student.eval()
 
@@ -304,6 +320,18 @@ def measure(shares: torch.Tensor, texts: Texts, rows: np.ndarray, title: str) ->
     print(f"{title:10} F1 {with_kind:.3f} without kind {without:.3f}", flush=True)
 
 
+def write_mean(paths: Sequence[Path], out: Path) -> None:
+    """Write the mean of the weights of students."""
+    known = [np.load(path) for path in paths]
+    np.savez(
+        out,
+        **{
+            name: np.mean([one[name].astype(np.float32) for one in known], 0).astype(np.float16)
+            for name in known[0].files
+        },
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("kind", choices=sorted(WIDTHS))
@@ -316,7 +344,16 @@ def main() -> None:
     parser.add_argument("--first", type=Path, help="go on with the weights of this student")
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--words", type=int, default=WORDS, help="in a batch")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--decay", type=float, default=0.01, help="of weights")
+    parser.add_argument("--smoothing", type=float, default=0.0, help="of labels")
+    parser.add_argument("--blind", type=float, default=0.0, help="share of words without pieces")
+    parser.add_argument("--harmless", type=float, default=1.0, help="share that a pass has")
+    parser.add_argument("--mean", type=Path, nargs="+", help="write the mean of these students")
     options = parser.parse_args()
+    if options.mean:
+        write_mean(options.mean, options.out)
+        return
     texts = Texts(options.folder / f"{options.kind}.npz")
     back = texts.kept_back(options.check)
     written = np.flatnonzero(back & (texts.sources < MADE))
@@ -330,7 +367,7 @@ def main() -> None:
         print(f"teacher {seed}", flush=True)
     goals /= max(1, options.teachers)
     taught = ~back & ((texts.sources < UNLABELLED) | (options.teachers > 0))
-    student = Student(texts).to(DEVICE)
+    student = Student(texts, options.blind).to(DEVICE)
     if options.first:
         go_on(student, options.first)
     student = fit_student(student, np.flatnonzero(taught), goals, options)
