@@ -26,15 +26,10 @@ from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.lang.dates import DAY_S
 from bethink.lang.words import load_words
+from bethink.maintain import journal
 from bethink.maintain.consolidate import entity_name
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
 from bethink.maintain.job import ACTOR, PAGE_SIZE, Action, JobContext, Proposal, batches, iter_items
-from bethink.maintain.journal import (
-    GENERATED_PREFIX,
-    HIGHEST_CLASSIFICATION,
-    dependence,
-    undone_threads,
-)
 from bethink.model import Item, Member, Thread, ThreadEvent
 from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
 from bethink.retrieval.provenance import mark_outdated
@@ -190,9 +185,9 @@ def thread_items(work: JobContext, levels: tuple[str, ...] = ()) -> Iterator[Ite
 
 def thread_views(work: JobContext) -> tuple[ThreadView, ...]:
     """Return the views that show different memories, the one that shows all of them last."""
-    views = [ThreadView(HIGHEST_CLASSIFICATION, work, _hubs(work))]
+    views = [ThreadView(journal.HIGHEST_CLASSIFICATION, work, _hubs(work))]
     count = work.store.admin.count()
-    for level in reversed(range(HIGHEST_CLASSIFICATION)):
+    for level in reversed(range(journal.HIGHEST_CLASSIFICATION)):
         # To hide nearly everything is dear: only where something is left to see.
         below = replace(work, filters=replace(work.filters, max_classification=level))
         if next(thread_items(below), None) is None:
@@ -224,7 +219,7 @@ def _hubs(work: JobContext) -> frozenset[str]:
 
 def common_entities(views: Sequence[ThreadView]) -> Mapping[int, frozenset[str]]:
     """Return the entities that tell nothing, for the memories of each classification."""
-    levels = range(HIGHEST_CLASSIFICATION + 1)
+    levels = range(journal.HIGHEST_CLASSIFICATION + 1)
     return {one: next(view.common for view in views if view.level >= one) for one in levels}
 
 
@@ -232,7 +227,7 @@ def generated_threads(work: JobContext) -> Iterator[Thread]:
     """Yield the threads that this job made; threads stored by people are theirs."""
     offset, page = 0, 200
     while found := work.store.activity.threads(limit=page, offset=offset):
-        yield from (one for one in found if one.id.startswith(GENERATED_PREFIX))
+        yield from (one for one in found if one.id.startswith(journal.GENERATED_PREFIX))
         offset += page
 
 
@@ -241,7 +236,7 @@ class StoredThread(NamedTuple):
 
     id: str
     thread: Thread | None
-    ceiling: int = HIGHEST_CLASSIFICATION
+    ceiling: int = journal.HIGHEST_CLASSIFICATION
 
 
 def store_thread(wanted: StoredThread, work: JobContext) -> None:
@@ -295,7 +290,7 @@ def thread_mark(thread: Thread, before: Thread | None) -> tuple[str, ...]:
     added = [item for item in members if item not in known]
     if not added:
         return ()
-    return (thread.id, dependence(*sorted(members)), *(added if before else ()))
+    return (thread.id, journal.dependence(*sorted(members)), *(added if before else ()))
 
 
 _MAX_COMPARED = 40  # memories of an entity that one is compared with
@@ -352,7 +347,7 @@ class FindThreads:
             search.drop_hidden(before, found)
         keys = sorted({key for _, key in (*found, *before)})
         due = [one for key in keys for one in thread_proposals(key, search.levels, found, before)]
-        undone = undone_threads(work.store) if due else set()
+        undone = journal.undone_threads(work.store) if due else set()
         yield from (one for one in due if one.thread[:2] not in undone)
 
     def score(self, pair: Pair) -> float:
@@ -459,7 +454,7 @@ def make_thread(
 
 def take_back_thread(key: str, added: Sequence[str], work: JobContext) -> None:
     """Take what a run added out of a thread, for every reader; all of it where it made it."""
-    for level in range(HIGHEST_CLASSIFICATION + 1):
+    for level in range(journal.HIGHEST_CLASSIFICATION + 1):
         seen = replace(work, store=work.store.below(level))
         thread = seen.store.activity.thread(key)
         if thread is None:
@@ -506,7 +501,7 @@ class _Folding:
     def _see(self, item: ThreadMemory, placed: Placement) -> None:
         """Let those that follow depend on a memory."""
         if placed.begins:
-            self._joined[placed.thread] = HIGHEST_CLASSIFICATION + 1
+            self._joined[placed.thread] = journal.HIGHEST_CLASSIFICATION + 1
         elif placed.thread in self._joined:
             lowest = min(item.classification, self._joined[placed.thread])
             self._joined[placed.thread] = lowest
@@ -605,4 +600,4 @@ def _causal_links(items: Sequence[ThreadMemory], work: JobContext) -> dict[str, 
 
 def _thread_id(begun: str) -> str:
     """Build a stable id from the anchor or, without one, the first memory."""
-    return GENERATED_PREFIX + hashlib.sha256(begun.encode()).hexdigest()[:16]
+    return journal.GENERATED_PREFIX + hashlib.sha256(begun.encode()).hexdigest()[:16]

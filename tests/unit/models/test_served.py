@@ -12,14 +12,13 @@ from bethink.errors import BadSetting, BadText, ModelError
 from bethink.models import open_embedder
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.models.embed.served import (
-    SAMPLE_QUESTIONS,
-    SAMPLE_STATEMENTS,
     EmbedderTimeouts,
     ServedEmbedder,
     measure_baseline,
     open_ollama,
     open_openai,
     timeouts_from,
+    unrelated_texts,
 )
 from bethink.models.http import CircuitBreaker
 from bethink.ports import unrelated_similarity
@@ -337,9 +336,8 @@ def test_its_scale_is_asked_for_in_one_request(server, embedder, provider):
     expected = pytest.approx(measure_baseline(HashEmbedder()), abs=1e-6)
 
     assert embedder.unrelated == expected
-    assert [len(body["input"]) for _, _, body in server.asked] == [
-        len(SAMPLE_QUESTIONS + SAMPLE_STATEMENTS)
-    ]
+    asked = sum(map(len, unrelated_texts()))
+    assert [len(body["input"]) for _, _, body in server.asked] == [asked]
 
     server.asked.clear()
     assert OPEN[provider]("hash", timeouts=PATIENT).unrelated == expected

@@ -11,10 +11,9 @@ from bethink.errors import ModelError
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.models.embed.served import (
     BASELINES_FILE,
-    SAMPLE_QUESTIONS,
-    SAMPLE_STATEMENTS,
     SimilarityBaseline,
     measure_baseline,
+    unrelated_texts,
 )
 from rows import each_row
 
@@ -44,11 +43,13 @@ def test_it_is_the_same_whoever_asks() -> None:
 def test_no_question_is_about_any_statement() -> None:
     """Subjects are told by their longer words: none is shared."""
 
-    def subjects(texts: tuple[str, ...]) -> set[str]:
+    def subjects(texts: list[str]) -> set[str]:
         words = " ".join(texts).casefold().replace("?", " ").replace(".", " ").split()
         return {word for word in words if len(word) > 5}
 
-    assert not subjects(SAMPLE_QUESTIONS) & subjects(SAMPLE_STATEMENTS)
+    questions, statements = unrelated_texts()
+    assert len(questions) == len(statements) == 12
+    assert not subjects(questions) & subjects(statements)
 
 
 def test_a_model_is_measured_once_on_a_machine(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
@@ -27,6 +28,7 @@ from bethink.core.atomic_write import atomic_replace
 from bethink.core.characters import has_substance
 from bethink.core.lazy import Lazy
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.toml import parse_toml
 from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.http import (
@@ -49,41 +51,20 @@ _MAX_BASELINE = 0.99
 
 _log = logging.getLogger(__name__)
 
-SAMPLE_QUESTIONS = (
-    "Which port does the billing service listen on?",
-    "When is my sister's wedding?",
-    "Who repaired the roof last winter?",
-    "What did the dentist say about the wisdom tooth?",
-    "How long does the train to Lisbon take?",
-    "Where did we plant the apple trees?",
-    "Why was the release postponed?",
-    "What is the name of the neighbour's dog?",
-    "Which book did the reading group choose?",
-    "How much flour goes into the bread?",
-    "What colour will the kitchen be painted?",
-    "Did the violin teacher move to another school?",
-)
-SAMPLE_STATEMENTS = (
-    "The museum is closed on Mondays in the low season.",
-    "Our compiler warns about unused variables by default.",
-    "She scored twice in the second half and was named player of the match.",
-    "The bank raised the interest on savings by a quarter of a percent.",
-    "Glaciers in the valley have lost a third of their ice since the eighties.",
-    "He collects stamps from countries that no longer exist.",
-    "The hearing before the court was adjourned until further notice.",
-    "A battery of this kind survives about two thousand charging cycles.",
-    "Bees find their way home by the position of the sun.",
-    "The actor forgot his lines and the audience applauded all the same.",
-    "Customs officers seized forty crates at the border.",
-    "Their satellite sends a picture of the coast every ninety minutes.",
-)
+
+@cache
+def unrelated_texts() -> tuple[list[str], list[str]]:
+    """Return questions and statements that have nothing in common."""
+    found = parse_toml(Path(__file__).with_name("unrelated.toml").read_text("utf-8"))
+    return found["questions"], found["statements"]
 
 
 def measure_baseline(embedder: Embedder) -> float:
     """Measure a model's mean cosine of unrelated questions and statements; deterministic."""
-    questions = np.stack([embedder.embed_query(text).vector for text in SAMPLE_QUESTIONS])
+    questions, statements = unrelated_texts()
     return mean_cosine(
-        questions, np.stack([embedding.vector for embedding in embedder.embed(SAMPLE_STATEMENTS)])
+        np.stack([embedder.embed_query(text).vector for text in questions]),
+        np.stack([embedding.vector for embedding in embedder.embed(statements)]),
     )
 
 
@@ -225,10 +206,9 @@ class ServedEmbedder:
         return count_tokens(text)
 
     def _measure_baseline(self) -> float:
-        vectors = self._fetch_vectors(
-            [*SAMPLE_QUESTIONS, *SAMPLE_STATEMENTS], self._timeouts.query_s
-        )
-        return mean_cosine(vectors[: len(SAMPLE_QUESTIONS)], vectors[len(SAMPLE_QUESTIONS) :])
+        questions, statements = unrelated_texts()
+        vectors = self._fetch_vectors([*questions, *statements], self._timeouts.query_s)
+        return mean_cosine(vectors[: len(questions)], vectors[len(questions) :])
 
     def _embed_within(self, texts: Sequence[str], timeout_s: float) -> list[Embedding]:
         filled = [place for place, text in enumerate(texts) if require_encodable(text)]

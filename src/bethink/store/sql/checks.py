@@ -9,15 +9,9 @@ import apsw
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import CheckResult
-from bethink.store.sql import history, revisions
+from bethink.store.sql import entities, history, revisions
 from bethink.store.sql.connection import Database
 from bethink.store.sql.damage import decode_leniently
-from bethink.store.sql.entities import (
-    drop_invalid_vectors,
-    recount_mentions,
-    verify_entity_vectors,
-    verify_mentions,
-)
 from bethink.store.sql.rows import SELECT_CONTENT, matches_hash
 from bethink.store.sql.search import vector_index, word_index
 from bethink.store.sql.sql_functions import to_ms
@@ -89,13 +83,15 @@ def shared_checks() -> dict[str, Check]:
     good = "binary codes match the vectors"
     checks += [Check("vectors", good, _check_vectors, vector_index.rebuild_chunks)]
     good = "right size, no orphans"
-    checks += [Check("entity vectors", good, verify_entity_vectors, drop_invalid_vectors)]
+    checks += [
+        Check("entity vectors", good, entities.verify_entity_vectors, entities.drop_invalid_vectors)
+    ]
     good = "every revision has the end and the status that were stored"
     done = "restored from the journal"
     checks += [Check("state", good, _check_states, repair_states, remains=QUARANTINED, done=done)]
     checks += [Check("references", "no dangling references", check_references)]
     good = "entities count the memories that mention them"
-    checks += [Check("mentions", good, verify_mentions, recount_mentions)]
+    checks += [Check("mentions", good, entities.verify_mentions, entities.recount_mentions)]
     checks += [Check("revisions", "only the last revision of a memory is live", _check_revisions)]
     good = "every memory's status matches its last recorded change"
     repair = history.repair_status_history

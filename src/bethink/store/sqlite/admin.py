@@ -27,17 +27,10 @@ from bethink.store.sql.checks import (
 from bethink.store.sql.connection import Database, select
 from bethink.store.sql.damage import LenientCursor, missing_counters, name_damage, unsound_values
 from bethink.store.sql.journal_key import journal_keys
+from bethink.store.sqlite import repair as repairs
 from bethink.store.sqlite.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.connection import SqliteConnections
 from bethink.store.sqlite.files import FILE_MODE, is_private
-from bethink.store.sqlite.repair import (
-    copy_before_repair,
-    file_state,
-    quarantine_damaged,
-    rebuild_definitions,
-    restore_counters,
-    verify_definitions,
-)
 from bethink.store.sqlite.schema import schema_version
 
 _SIDE_FILES = ("", "-wal", "-shm", ".lock", ".key")
@@ -80,12 +73,12 @@ def _prepare(connections: SqliteConnections) -> tuple[list[CheckResult], str]:
         return [], ""
     try:
         with connections.read_transaction() as db:
-            is_whole, is_broken = file_state(db)
+            is_whole, is_broken = repairs.file_state(db)
         if is_broken:
             return [], _BROKEN
         if is_whole:
             return [], ""
-        copy = copy_before_repair(connections)
+        copy = repairs.copy_before_repair(connections)
     except StoreBusy:
         raise
     except StoreError as error:
@@ -131,13 +124,13 @@ def _copy(connections: SqliteConnections) -> Iterator[apsw.Connection]:
 def _checks() -> Iterator[Check]:
     """Yield the checks of a file, in the order in which their repairs need each other."""
     good = "tables and indexes are those of this version"
-    yield Check("schema", good, verify_definitions, rebuild_definitions)
+    yield Check("schema", good, repairs.verify_definitions, repairs.rebuild_definitions)
     good = "every counter is there"
-    yield Check("counters", good, missing_counters, restore_counters, done="restored")
+    yield Check("counters", good, missing_counters, repairs.restore_counters, done="restored")
     for check in shared_checks().values():
         if check.name == "content":
             done = "restored, as the hash confirms"
-            yield check._replace(repair=quarantine_damaged, done=done)
+            yield check._replace(repair=repairs.quarantine_damaged, done=done)
         elif check.name == "references":
             # After what can be rebuilt: SQLite reports a broken index as a fault of the file.
             yield Check("file", "SQLite reports no errors", _check_file, _reindex)

@@ -35,16 +35,8 @@ from bethink.store.sql.connection import (
 from bethink.store.sql.damage import met_unreadable, select_readable
 from bethink.store.sql.items import count_days, session_spans
 from bethink.store.sql.rows import read_items, read_items_ahead
-from bethink.store.sql.search.lexical import (
-    SELECT_TERMS,
-    SearchContext,
-    index_terms,
-    parse_query,
-    query_words_of,
-    rows_in_scope,
-    search_text,
-    word_statistics,
-)
+from bethink.store.sql.search import lexical
+from bethink.store.sql.search.lexical import SearchContext
 from bethink.store.sql.search.scope import Predicate, compile_scope, few_ahead, find_few
 from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sql.sql_functions import ceil_ms, from_ms, to_ms_or_none
@@ -190,7 +182,7 @@ def count_rows_in_scope(db: Database, predicate: Predicate) -> int:
     # One of each so many, by no period: conversations and users take turns.
     places = (n * step + (n * _SPREAD % 2**32 * step >> 32) for n in range(len(rows) // step))
     sample = array("q", (int(rows[place]) for place in places))
-    return step * len(rows_in_scope(db, sample, predicate))
+    return step * len(lexical.rows_in_scope(db, sample, predicate))
 
 
 class SqlSearch:
@@ -251,10 +243,12 @@ class SqlSearch:
             if not is_on_server(db):
                 return
             if scope is None:
-                words = (term for word in query_words_of(db, text or "") for term in word.terms)
-                terms = dict.fromkeys((*words, *parse_query(db, text or "").index_terms))
+                words = (
+                    term for word in lexical.query_words_of(db, text or "") for term in word.terms
+                )
+                terms = dict.fromkeys((*words, *lexical.parse_query(db, text or "").index_terms))
                 if terms:
-                    read_ahead(db, (SELECT_TERMS, (as_table(tuple(terms)),)))
+                    read_ahead(db, (lexical.SELECT_TERMS, (as_table(tuple(terms)),)))
             elif nearest is not None:
                 self._vectors.search_ahead(*nearest, self._context(db, scope))
             elif pieces is not None:
@@ -269,7 +263,7 @@ class SqlSearch:
                 few_ahead(db, self._cache, compile_scope(scope))
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
-        return self._search(scope, partial(search_text, search))
+        return self._search(scope, partial(lexical.search_text, search))
 
     def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
         from bethink.store.sql.search.fuzzy import search_substring  # see above
@@ -321,7 +315,7 @@ class SqlSearch:
     def count(self, scope: Scope) -> int:
         with self._connections.read_transaction() as db:
             if scope == Scope(Filters(), scope.moment, scope.as_of):
-                return word_statistics(db, (), to_ms_or_none(scope.as_of)).documents
+                return lexical.word_statistics(db, (), to_ms_or_none(scope.as_of)).documents
             predicate = self._predicate(db, scope)
             # Not of the moment of asking: expiry changes little, and each recall has its own.
             key = (predicate.lasting, to_ms_or_none(scope.as_of))
@@ -334,12 +328,12 @@ class SqlSearch:
 
     def terms(self, text: str) -> tuple[str, ...]:
         with self._connections.read_transaction() as db:
-            return index_terms(db, text)
+            return lexical.index_terms(db, text)
 
     def words(self, text: str) -> tuple[Word, ...]:
         with self._connections.read_transaction() as db:
-            return query_words_of(db, text)
+            return lexical.query_words_of(db, text)
 
     def statistics(self, terms: Iterable[str], *, as_of: datetime | None = None) -> WordStatistics:
         with self._connections.read_transaction() as db:
-            return word_statistics(db, terms, to_ms_or_none(as_of))
+            return lexical.word_statistics(db, terms, to_ms_or_none(as_of))
