@@ -7,18 +7,8 @@ from datetime import datetime, timedelta
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.lang.dates import absolute, relative
+from bethink.lang.dates import absolute, languages, relative
 from bethink.lang.dates.absolute import is_holiday_rule, quarter_or_half
-from bethink.lang.dates.languages import (
-    ENGLISH,
-    FURTHER,
-    Language,
-    TranslatedToken,
-    detect_language,
-    fold,
-    possible_languages,
-    translate_unspaced,
-)
 from bethink.lang.dates.relative import unit_at_offset
 from bethink.lang.dates.tokens import (
     BEFORE_A_TIME,
@@ -548,29 +538,31 @@ def find_times(
 def _readers(text: str, options: ReadOptions) -> Iterator[TokenReader]:
     """The text in each language it may name a time in, its main language first."""
     letters = _PLAIN_LETTERS if text.isascii() else _LETTERS
-    words = frozenset(letters.findall(fold(text)))
+    words = frozenset(letters.findall(languages.fold(text)))
     has_english_words = not words.isdisjoint(_TELLTALE)
     has_english_time = has_english_words or _has_english_figures(text, words, options)
-    languages = possible_languages(words)
+    possible = languages.possible_languages(words)
     foreign = [
         language
-        for language in languages
+        for language in possible
         if language.may_be_of(words) and not words.isdisjoint(language.telltales)
     ]
     main = None
     if foreign or has_english_time or "/" in text:
-        main = detect_language(words, english=has_english_words, among=languages)
+        main = languages.detect_language(words, english=has_english_words, among=possible)
     if main is not None and (has_english_time or main in foreign):
         yield _translated_reader(main, text, options, sure=False)
     if has_english_time:
         yield _english_reader(text, options, alone=main is None)
     for language in foreign:
         # A word of a further language within English is a name.
-        is_strange = language.code in FURTHER and (words & ENGLISH) - language.shared
+        is_strange = (
+            language.code in languages.FURTHER and (words & languages.ENGLISH) - language.shared
+        )
         is_sure = not words.isdisjoint(language.telltales - language.unsure)
         if language is not main and not is_strange and is_sure:
             yield _translated_reader(language, text, options, sure=True)
-    if unspaced := translate_unspaced(text):
+    if unspaced := languages.translate_unspaced(text):
         yield _reader_of_tokens(text, options._replace(spaced=False), unspaced)
 
 
@@ -591,14 +583,16 @@ def _english_reader(text: str, options: ReadOptions, *, alone: bool) -> TokenRea
 
 
 def _translated_reader(
-    language: Language, text: str, options: ReadOptions, *, sure: bool
+    language: languages.Language, text: str, options: ReadOptions, *, sure: bool
 ) -> TokenReader:
     return _reader_of_tokens(
         text, options._replace(day_first=True), language.translate(text, sure=sure)
     )
 
 
-def _reader_of_tokens(text: str, options: ReadOptions, words: list[TranslatedToken]) -> TokenReader:
+def _reader_of_tokens(
+    text: str, options: ReadOptions, words: list[languages.TranslatedToken]
+) -> TokenReader:
     english, spans = zip(*words, strict=True) if words else ((), ())
     return TokenReader(text, english, options, spans)
 
