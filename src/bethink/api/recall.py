@@ -23,9 +23,18 @@ from bethink.errors import Refused
 from bethink.lang.dates import DAY_S
 from bethink.model import ELSEWHERE, Filters, Item, Link, Recall
 from bethink.ports import LanguageModel, Reranker, is_remote, is_slow
-from bethink.retrieval import explain as explaining
 from bethink.retrieval.answer_text import render_text
 from bethink.retrieval.context import Boost, Context, Votes
+from bethink.retrieval.explain import (
+    Change,
+    WhyNot,
+    excluding_filter,
+    explain,
+    last_changes,
+    next_change,
+    restored_limits,
+    why_not,
+)
 from bethink.retrieval.profile import Profile
 from bethink.retrieval.query_builder import (
     MAX_K,
@@ -187,13 +196,11 @@ class RecallMethods(SessionMethods):
         untracked: RecallOptions = {**options, "track": False}
         for hit in self.recall(text, **untracked).hits:
             if hit.item.id == requested_id:
-                return explaining.explain(hit)
+                return explain(hit)
         missing = self.why_not(item_id, text, **options)
         return f"{missing.stage}: {missing.reason}"
 
-    def why_not(
-        self, item_id: str, text: str, **options: Unpack[RecallOptions]
-    ) -> explaining.WhyNot:
+    def why_not(self, item_id: str, text: str, **options: Unpack[RecallOptions]) -> WhyNot:
         """Return at which step a memory was dropped from the answer, and by how much."""
         item = self.session.get(item_id)
         given: Json = {**_read_once(options), "track": False}
@@ -212,7 +219,7 @@ class RecallMethods(SessionMethods):
         ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
         item = self.store.items.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
         attempt = _Attempt(request, first, chosen, ctx)
-        found = explaining.why_not(item, self._run_attempt(attempt), chosen.channels, ctx)
+        found = why_not(item, self._run_attempt(attempt), chosen.channels, ctx)
         if found.returned:
             return found
         return replace(found, remedy=self._find_remedy(item, attempt))
@@ -233,16 +240,16 @@ class RecallMethods(SessionMethods):
         labels, attempt = self._without_filters(item, attempt)
         for _ in range(_MAX_CHANGES):
             answer = self._run_attempt(attempt)
-            found = explaining.why_not(item, answer, (), attempt.ctx)
+            found = why_not(item, answer, (), attempt.ctx)
             if found.returned:
                 return attempt.say(labels, answer), None
-            change = explaining.next_change(found, answer)
+            change = next_change(found, answer)
             if change is None:
                 break
             labels.append(change.label)
             attempt = self._change(attempt, change)
         if found.stage != "filters":
-            for change in explaining.last_changes(item, answer):
+            for change in last_changes(item, answer):
                 changed = self._change(attempt, change)
                 answer = self._run_attempt(changed)
                 if any(hit.item.id == item.id for hit in answer.hits):
@@ -258,24 +265,24 @@ class RecallMethods(SessionMethods):
         restored = item._replace(live_to=None, ended_by=None)
         labels, attempt = self._without_filters(restored, attempt)
         widest = {"k": MAX_K, "max_tokens": MAX_TOKENS, "offset": 0, "cursor": None}
-        now = self._run_attempt(self._change(attempt, explaining.Change("", widest)))
+        now = self._run_attempt(self._change(attempt, Change("", widest)))
         moment = (item.live_to or attempt.ctx.query.now) - timedelta(microseconds=1)
-        attempt = self._change(attempt, explaining.Change("", {"as_of": moment, "cursor": None}))
+        attempt = self._change(attempt, Change("", {"as_of": moment, "cursor": None}))
         last = self.store.items.get([item.id], as_of=moment).get(item.id, restored)
         tried, failed = self._try_changes(last, attempt)
         if failed is not None:
             return labels
-        return [*labels, *explaining.restored_limits(last, tried, self._run_attempt(attempt), now)]
+        return [*labels, *restored_limits(last, tried, self._run_attempt(attempt), now)]
 
     def _without_filters(self, item: Item, attempt: _Attempt) -> tuple[list[str], _Attempt]:
         """Remove the filters against a memory, which needs no recall; return what was changed."""
         labels: list[str] = []
-        while change := explaining.excluding_filter(item, attempt.ctx.query):
+        while change := excluding_filter(item, attempt.ctx.query):
             labels.append(change.label)
             attempt = self._change(attempt, change)
         return labels, attempt
 
-    def _change(self, attempt: _Attempt, change: explaining.Change) -> _Attempt:
+    def _change(self, attempt: _Attempt, change: Change) -> _Attempt:
         before = attempt.ctx
         request = replace(attempt.request, **change.options)
         filters = change.filters or before.query.filters

@@ -17,24 +17,7 @@ import numpy as np
 
 from bethink.core.json_values import Json
 from bethink.errors import Refused
-from bethink.eval.metrics import (
-    ALL,
-    QUALITY_METRICS,
-    RESAMPLES,
-    Difference,
-    JudgedAnswers,
-    Scores,
-    abstention_report,
-    calibration,
-    compare_scores,
-    judged_answers,
-    newer_first,
-    percentile,
-    question_groups,
-    recall,
-    score_results,
-    status_shares,
-)
+from bethink.eval import metrics
 from bethink.eval.runner import Judged, ProfileResult, QuestionResult, Run
 from bethink.eval.tune import ABLATION_SEPARATOR
 from bethink.version import __version__
@@ -46,7 +29,7 @@ HEADLINE_METRICS = ("recall@10", "ndcg@10", "all@10", "hit@5")
 
 def build_report(run: Run) -> Json:
     """Build the report of a run."""
-    scored = {outcome.label: score_results(outcome.own) for outcome in run.outcomes}
+    scored = {outcome.label: metrics.score_results(outcome.own) for outcome in run.outcomes}
     if not any(scores.keys for scores in scored.values()):
         raise Refused(f"{run.dataset.title}: no question has an answer among the memories")
     mains = [outcome for outcome in run.outcomes if ABLATION_SEPARATOR not in outcome.label]
@@ -73,13 +56,13 @@ def _measured_on(run: Run, answerable: int) -> Json:
         "questions": answerable,
         "embedder": run.model,
         "as_shipped": run.plan.as_shipped,
-        "resamples": RESAMPLES,
+        "resamples": metrics.RESAMPLES,
         "memories_per_second": run.rate,
     }
 
 
-def _profile_report(outcome: ProfileResult, scores: Scores, run: Run) -> Json:
-    lines = question_groups(scores, run.dataset.groups)
+def _profile_report(outcome: ProfileResult, scores: metrics.Scores, run: Run) -> Json:
+    lines = metrics.question_groups(scores, run.dataset.groups)
     return {
         "name": outcome.label,
         "quality": {
@@ -89,9 +72,11 @@ def _profile_report(outcome: ProfileResult, scores: Scores, run: Run) -> Json:
             for name, rows in lines.items()
         },
         "types": _type_rows(outcome, scores, run),
-        "abstention": abstention_report(outcome),
-        "calibration": calibration(judged_answers(outcome)),
-        "answers": {name: list(kept) for name, kept in asdict(judged_answers(outcome)).items()},
+        "abstention": metrics.abstention_report(outcome),
+        "calibration": metrics.calibration(metrics.judged_answers(outcome)),
+        "answers": {
+            name: list(kept) for name, kept in asdict(metrics.judged_answers(outcome)).items()
+        },
         "limits": {"k": outcome.profile.budget.k, "max_tokens": outcome.profile.budget.max_tokens},
         "speed": _speed_report(outcome.own),
         "cost": _cost_report(outcome.own),
@@ -99,7 +84,7 @@ def _profile_report(outcome: ProfileResult, scores: Scores, run: Run) -> Json:
         "questions": {
             "keys": list(scores.keys),
             "categories": list(scores.categories),
-            "values": {name: scores.column(name).tolist() for name in QUALITY_METRICS},
+            "values": {name: scores.column(name).tolist() for name in metrics.QUALITY_METRICS},
         },
     }
 
@@ -108,16 +93,16 @@ def _profile_report(outcome: ProfileResult, scores: Scores, run: Run) -> Json:
 TYPE_METRICS = ("hit@1", "hit@3", "hit@10", "recall@10", "all@5", "all@10", "ndcg@10")
 
 
-def _type_rows(outcome: ProfileResult, scores: Scores, run: Run) -> list[Json]:
+def _type_rows(outcome: ProfileResult, scores: metrics.Scores, run: Run) -> list[Json]:
     """A row for all questions, each group and each type, those without an answer too."""
-    plain = {name: score_results(results) for name, results in run.baselines.items()}
+    plain = {name: metrics.score_results(results) for name, results in run.baselines.items()}
     rows = [
         _type_row(name, [result for result in outcome.own if _belongs(result, name, run)], run)
         | {
             "quality": _means(scores, keys),
             "baselines": {method: _means(ranked, keys) for method, ranked in plain.items()},
         }
-        for name, places in question_groups(scores, run.dataset.groups).items()
+        for name, places in metrics.question_groups(scores, run.dataset.groups).items()
         if (keys := scores.keys if places is None else [scores.keys[place] for place in places])
     ]
     shown = {row["type"] for row in rows}
@@ -131,14 +116,14 @@ def _type_rows(outcome: ProfileResult, scores: Scores, run: Run) -> list[Json]:
 
 def _belongs(result: QuestionResult, name: str, run: Run) -> bool:
     members = run.dataset.groups.get(name, (name,))
-    return bool(result.relevant) and (name == ALL or result.category in members)
+    return bool(result.relevant) and (name == metrics.ALL or result.category in members)
 
 
 def _type_row(name: str, results: Sequence[QuestionResult], run: Run) -> Json:
     corrected = {result.key for result in results if result.outdated}
     return {
         "type": name,
-        **status_shares(results),
+        **metrics.status_shares(results),
         "cost": _cost_report(results),
         "newer_first": _newer_first([one for one in results if one.key in corrected]),
         "newer_first_baselines": {
@@ -149,10 +134,10 @@ def _type_row(name: str, results: Sequence[QuestionResult], run: Run) -> Json:
 
 
 def _newer_first(results: Sequence[Judged]) -> float | None:
-    return sum(map(newer_first, results)) / len(results) if results else None
+    return sum(map(metrics.newer_first, results)) / len(results) if results else None
 
 
-def _means(scores: Scores, keys: Sequence[str]) -> dict[str, float]:
+def _means(scores: metrics.Scores, keys: Sequence[str]) -> dict[str, float]:
     wanted = set(keys)
     rows = np.asarray([place for place, key in enumerate(scores.keys) if key in wanted])
     if not len(rows):
@@ -165,9 +150,9 @@ def _speed_report(results: Sequence[QuestionResult]) -> Json:
     busy = [1000 * result.cpu_seconds for result in results]
     return {
         "n": len(results),
-        "p50_ms": percentile(wall, 0.5),
-        "p95_ms": percentile(wall, 0.95),
-        "cpu_p50_ms": percentile(busy, 0.5),
+        "p50_ms": metrics.percentile(wall, 0.5),
+        "p95_ms": metrics.percentile(wall, 0.95),
+        "cpu_p50_ms": metrics.percentile(busy, 0.5),
     }
 
 
@@ -185,7 +170,7 @@ def _cost_report(results: Sequence[QuestionResult]) -> Json:
         return {"n": 0, **empty, "weak_share": weak}
     tokens = sum(result.tokens for result in judged) / len(judged)
     gained = sum(
-        recall(result.ranked, result.relevant, len(result.ranked)) for result in judged
+        metrics.recall(result.ranked, result.relevant, len(result.ranked)) for result in judged
     ) / len(judged)
     return {
         "n": len(judged),
@@ -197,12 +182,12 @@ def _cost_report(results: Sequence[QuestionResult]) -> Json:
     }
 
 
-def _comparisons(labels: Sequence[str], scored: dict[str, Scores], run: Run) -> list[Json]:
+def _comparisons(labels: Sequence[str], scored: dict[str, metrics.Scores], run: Run) -> list[Json]:
     """Compare every profile with the first, in pairs of the same question."""
     rows = []
     for label in labels[1:]:
         for name in HEADLINE_METRICS:
-            found = compare_scores(scored[labels[0]], scored[label], name, run.plan.seed)
+            found = metrics.compare_scores(scored[labels[0]], scored[label], name, run.plan.seed)
             if found is not None:
                 rows.append(
                     {"base": labels[0], "profile": label, "metric": name, **_difference_json(found)}
@@ -210,43 +195,47 @@ def _comparisons(labels: Sequence[str], scored: dict[str, Scores], run: Run) -> 
     return rows
 
 
-def _ablation_report(outcome: ProfileResult, scored: dict[str, Scores], run: Run) -> Json:
+def _ablation_report(outcome: ProfileResult, scored: dict[str, metrics.Scores], run: Run) -> Json:
     whole, _, part = outcome.label.partition(ABLATION_SEPARATOR)
     base = next(other for other in run.outcomes if other.label == whole)
+    before, after = scored[whole], scored[outcome.label]
     changes = {
         name: _difference_json(found)
         for name in HEADLINE_METRICS
-        if (found := compare_scores(scored[whole], scored[outcome.label], name, run.plan.seed))
+        if (found := metrics.compare_scores(before, after, name, run.plan.seed))
     }
     return {
         "profile": whole,
         "part": part,
-        "n": len(scored[outcome.label].keys),
+        "n": len(after.keys),
         "changes": changes,
         "p50_ms": _speed_report(outcome.own)["p50_ms"],
         "p50_ms_change": _speed_report(outcome.own)["p50_ms"] - _speed_report(base.own)["p50_ms"],
-        "abstention": abstention_report(outcome),
+        "abstention": metrics.abstention_report(outcome),
     }
 
 
 def combine_reports(reports: Sequence[Json]) -> Json:
     """One document of the reports of several sets, with the calibration of all together."""
-    pooled: dict[str, JudgedAnswers] = {}
+    pooled: dict[str, metrics.JudgedAnswers] = {}
     for report in reports:
         for profile in report["profiles"]:
-            own = JudgedAnswers(**{key: tuple(kept) for key, kept in profile["answers"].items()})
-            pooled[profile["name"]] = pooled.get(profile["name"], JudgedAnswers()) + own
+            own = metrics.JudgedAnswers(
+                **{key: tuple(kept) for key, kept in profile["answers"].items()}
+            )
+            pooled[profile["name"]] = pooled.get(profile["name"], metrics.JudgedAnswers()) + own
     return {
         "format": REPORT_FORMAT,
         "bethink": __version__,
         "sets": list(reports),
         "pooled": [
-            {"name": name, "calibration": calibration(answers)} for name, answers in pooled.items()
+            {"name": name, "calibration": metrics.calibration(answers)}
+            for name, answers in pooled.items()
         ],
     }
 
 
-def _difference_json(found: Difference) -> Json:
+def _difference_json(found: metrics.Difference) -> Json:
     return {**asdict(found), "significant": found.is_significant}
 
 
@@ -310,7 +299,7 @@ def _comparison_rows(current: Json, earlier_report: Json, tolerance: float) -> I
         if profile["name"] not in earlier:
             continue
         for name in HEADLINE_METRICS:
-            found = compare_scores(
+            found = metrics.compare_scores(
                 earlier[profile["name"]],
                 _scores_from_report(profile),
                 name,
@@ -324,11 +313,11 @@ def _comparison_rows(current: Json, earlier_report: Json, tolerance: float) -> I
                 yield {**about, **_difference_json(found), "verdict": verdict}
 
 
-def _scores_from_report(profile: Json) -> Scores:
+def _scores_from_report(profile: Json) -> metrics.Scores:
     kept = profile["questions"]
     names = tuple(kept["values"])
     columns = [kept["values"][name] for name in names]
-    return Scores(
+    return metrics.Scores(
         keys=tuple(kept["keys"]),
         categories=tuple(kept["categories"]),
         values=np.asarray(columns, dtype=np.float64).T.reshape(len(kept["keys"]), len(names)),
