@@ -16,8 +16,6 @@ from typing import Any
 import warm
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
-# On the path of a process: its judge of two memories goes by their words.
-JUDGING = str(Path(__file__).parent / "judging")
 Start = Callable[..., "subprocess.Popen[Any]"]
 PATIENT = {"BETHINK_READ_TIMEOUT_S": "600"}  # on a busy machine any read may take long
 

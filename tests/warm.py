@@ -26,6 +26,8 @@ SCRIPT = str(Path(sys.executable).with_name("bethink"))
 # Where they differ Python itself, or a library, would start differently.
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "OMP_", "OPENBLAS_")
 _ASKING = Lock()
+# On the path of a process: its judge of two memories goes by their words.
+JUDGING = str(Path(__file__).with_name("judging"))
 
 
 class WarmPopen(subprocess.Popen[Any]):
@@ -104,6 +106,8 @@ def _can_be_warm(words: Sequence[str], named: dict[str, Any]) -> bool:
     if sys.platform != "linux" or "preexec_fn" in named or not (program or words[0] == SCRIPT):
         return False
     told = {k: v for k, v in (named.get("env") or {}).items() if k.startswith(_READ_AT_START)}
+    if told.get("PYTHONPATH") == JUDGING:  # which the forked process loads itself
+        del told["PYTHONPATH"]
     return all(os.environ.get(name) == value for name, value in told.items())
 
 

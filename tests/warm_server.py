@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 import bethink
+from warm import JUDGING
 
 # A hook counts its time from the import on; the others no command needs, or they need much.
 _LEFT_OUT = tuple(
@@ -88,6 +89,8 @@ def _become(given: int, output: int, errors: int, told: int) -> None:
     os.environ.clear()
     os.environb.update({os.fsencode(k): os.fsencode(v) for k, v in wanted["environment"].items()})
     sys.argv[:] = wanted["words"]
+    if os.environ.get("PYTHONPATH") == JUDGING:
+        runpy.run_path(str(Path(JUDGING, "sitecustomize.py")))
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         before = getattr(sys, name)
         buffering = 1 if name == "stderr" or os.isatty(number) else -1

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from server_process import JUDGING
+import warm
+from server_process import SCRIPT
+from warm import JUDGING
 
 
 class Shell:
@@ -28,8 +28,8 @@ class Shell:
         self._home = home
 
     def __call__(self, *words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "bethink", "--space", "facts", *words],
+        done = warm.run(
+            [SCRIPT, "--space", "facts", *words],
             env=self._env, cwd=self._home, capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         assert done.returncode in (0, 1), done.stderr

@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from deferred import Deferred
-from server_process import JUDGING, SCRIPT, clean_environment
+from server_process import SCRIPT, clean_environment
+from warm import JUDGING
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp_types")
 
