@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -55,7 +53,7 @@ def killed(job: str, folder: Path, after_s: float | None) -> bool:
     assert worker.stdout.readline() == "ready\n"
     if after_s is not None:
         time.sleep(after_s)
-        os.kill(worker.pid, signal.SIGKILL)
+        worker.kill()
     # Not communicate: with a time-out it reads past what readline has taken in already.
     said = worker.stdout.read()
     worker.wait(120)
