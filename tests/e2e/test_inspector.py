@@ -196,6 +196,12 @@ def test_memories_are_listed_searched_and_filtered(page: Page, demo: Inspector) 
     page.get_by_label("Search the memories").fill("backup")
     expect(page.get_by_role("table", name="Memories found")).to_contain_text("nightly backup")
     assert "q=backup" in page.url
+    # A word is found before it is finished; what nothing is like is said to be so.
+    page.get_by_label("Search the memories").fill("brie")
+    first = page.get_by_role("table", name="Memories found").get_by_role("row").nth(1)
+    expect(first).to_contain_text("weather briefing")
+    page.get_by_label("Search the memories").fill("zzzzqqq")
+    expect(page.get_by_role("status").filter(has_text="Perhaps none of these")).to_be_visible()
     open_view(page, demo, "/memories?kind=decision", "Memories")
     expect(page.get_by_role("status").filter(has_text="2 memories")).to_be_visible()
 

@@ -171,11 +171,19 @@ function All(props: { filters: Record<string, string>; turn: number }) {
   );
 }
 
+/** The best for what is typed. A word without an end is not known yet: its letters are looked for. */
+async function searchFor<T extends { query: string }>(asked: T, abort: AbortSignal) {
+  const found = await call("POST /v1/recall", asked, abort);
+  if (found.status === "found" || /\s/.test(asked.query.trim())) return found;
+  const letters = await call("POST /v1/recall", { ...asked, profile: "linksee" }, abort);
+  return letters.status === "found" ? letters : found;
+}
+
 function Found(props: { query: string; filters: Record<string, string> }) {
   // A search has no filters for these.
   const { source, session, stored_by: storedBy, ...filters } = props.filters;
   const asked = { query: props.query, ...filters, k: 50, max_tokens: 20_000, min_confidence: 0, min_relevance: 0, mark_accessed: false };
-  const found = useResource(JSON.stringify(asked), (abort) => call("POST /v1/recall", asked, abort));
+  const found = useResource(JSON.stringify(asked), (abort) => searchFor(asked, abort));
   const rows = found.data?.memories ?? [];
   return (
     <div class="stack-s">
@@ -187,7 +195,8 @@ function Found(props: { query: string; filters: Record<string, string> }) {
       {found.data && (
         <>
           <p class="muted small" role="status">
-            {rows.length ? `The best ${count(rows.length)}, most relevant first` : "Nothing found"}
+            {!rows.length && "Nothing found"}
+            {rows.length > 0 && (found.data.status === "found" ? `The best ${count(rows.length)}, most relevant first` : `Perhaps none of these: the nearest ${count(rows.length)}`)}
           </p>
           {rows.length > 0 && (
             <VirtualTable
