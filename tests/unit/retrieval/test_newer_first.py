@@ -339,6 +339,18 @@ def test_a_past_question_lifts_the_value_before_the_named_one(chain, question, f
     assert all(replay(cand.evidence) == pytest.approx(cand.score) for cand in found)
 
 
+@each_row(("confidence", "doubted", "first"), [(0.92, 0.18, "value-3"), (0.18, 0.18, "value-4")])
+def test_a_past_question_lifts_nothing_that_fits_it_far_worse(chain, confidence, doubted, first):
+    """A doubtful link to a note on something else made that the value before."""
+    _link(chain, 4, 3, confidence)
+    _link(chain, 4, 2, doubted)
+    scores = {4: 1.0, 3: 1.0 if confidence > 0.9 else 0.5, 2: 0.5}
+
+    found = _ordered(chain, scores, "what was the worker pool limit before?", NewerFirst())
+
+    assert found[0].item.id == first
+
+
 @each_row(
     ("question", "confidence", "lifted"),
     [

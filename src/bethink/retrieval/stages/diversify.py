@@ -164,8 +164,10 @@ class NewerFirst:
             )
         if not updates:
             return tuple(found.values()) if possible else pool
-        if past:
-            self._lift_previous(found, updates, ctx)
+        if past:  # what was before is asked for: that has to fit the question as well
+            both = {one: 1.0 / max(1.0, self._share(one, found)) for one in updates}
+            fitting = [one for one in both if odds[one] >= self.fit * (self.even - both[one])]
+            self._lift_previous(found, fitting, ctx)
         else:
             self._lift_newer(found, updates, asked)
         ctx.add_step_note(f"{len({link.dst.id for link in updates})} older than another")
