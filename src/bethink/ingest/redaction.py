@@ -114,21 +114,21 @@ def redact(
     """Replace each secret with ``[redacted:kind]``; leave the rest unchanged.
 
     ``personal`` also replaces the numbers of persons and their accounts. With ``named`` nothing
-    is replaced for its shape alone, which an identifier may have as well. ``find`` finds more
-    secrets than the rules do, in texts that have a keyword of theirs.
+    is replaced for its shape alone, which an identifier may have. ``find`` finds more secrets.
     """
     candidates = _candidate_kinds(text)
     if personal and _PERSONAL.search(text):
         candidates += _PERSONAL_KINDS
     if named:
         candidates = [i for i in candidates if i not in _TOKEN_KINDS]
-    if not candidates:
+    found = find(text) if find else ()
+    if not (candidates or found):
         return Redacted(text)
     raw = text.encode()
     claimed: list[tuple[int, int, str]] = []
     for i in candidates:
         _claim_matches(i, raw, claimed)
-    for begin, end in find(text) if find else ():
+    for begin, end in found:
         start = len(text[:begin].encode())
         stop = start + len(text[begin:end].encode())
         if (position := _free_position(claimed, start, stop)) is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import groupby
 from math import log2
 from pathlib import Path
 
@@ -19,20 +20,24 @@ from bethink.lang.words import is_ordinary
 from bethink.models.embed.encoder import ENCODER_DATA
 from bethink.models.word_tagger import Spans, WordTagger, join_shapes
 
-SECRET_WEIGHTS = "secrets-2.npz"  # noqa: S105 - a file name
+SECRET_WEIGHTS = "secrets-3.npz"  # noqa: S105 - a file name
 DISTANCES = (1, 2, 4, 8, 1)
-# A secret with a digit has a word of the first share, one without of the second, and both go on
-# over words of the third.
-SURE, SURE_OF_LETTERS, RATHER = 0.8, 0.9, 0.3
+# A secret with a digit has a word of the first share. One without, what may be a date or an id,
+# and all in terse texts have one of the second. Both go on over words of the third.
+SURE, SURER, RATHER = 0.65, 0.9, 0.3
 # In longer texts more words look like one by chance: there the shares are higher, and very long
 # ones are left to the rules, which take a fortieth of the time.
-SHORT, LONG = 20, 400  # words and signs
+TERSE, SHORT, LONG = 5, 20, 400  # words and signs
 _WORD = lazy_pattern(r"[^\W_]\w*|([^\w\s]|_)\1*")
 _CHUNK = lazy_pattern(r"\S+")
 _HEX = lazy_pattern(r"[0-9a-fA-F]+")
-# What a machine made, hashes and ids with it: of these the rules know more.
+# What a machine made, hashes and ids with it: of these the rules know more, if it is not mixed.
+_MIXED = lazy_pattern(r"(?s)(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])")
 _MADE = lazy_pattern(r"[A-Za-z0-9]{16}|^(?=.*[a-f])(?=.*[0-9])[0-9a-f]{7,}$")
-_FEW_DIGITS = lazy_pattern(r"(?!.*(?:[^\W\d]|\d{4}))(?s:.)")
+_FEW_DIGITS = lazy_pattern(r"(?s)(?!.*(?:[^\W\d]|\d{4}))")
+# In an address the rules know what is secret.
+_IN_URL = lazy_pattern(r"://\S*\Z")
+_LEAST = 3  # letters and digits
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
 _RUN = lazy_pattern(r"[^\W\dA-Z_]+|[A-Z]+|\d+|_+")
 _SIGNS = "=:;,.!?\"'`()[]{}<>|/\\@#$%&*+-_~^"
@@ -58,19 +63,25 @@ class SecretModel:
 
 def read_secrets(text: str, spans: Spans, shares: list[float]) -> Iterator[tuple[int, int]]:
     """Yield runs of words that are rather secret than not, if one of them surely is."""
-    first, doubt = 0, min(1, SHORT / len(spans))
-    while first < len(spans):
-        last = first
-        while last < len(spans) and shares[last] >= RATHER:
-            last += 1
-        if last > first:
-            begin, end = spans[first][0], spans[last - 1][1]
-            part = text[begin:end]
-            sure = SURE if any(map(str.isdigit, part)) else SURE_OF_LETTERS
-            is_sure = max(shares[first:last]) >= 1 - (1 - sure) * doubt
-            if is_sure and not (_MADE.search(part) or _FEW_DIGITS.match(part)):
+    for is_rather, run in groupby(range(len(spans)), lambda place: shares[place] >= RATHER):
+        if is_rather:
+            places = list(run)
+            begin, end = spans[places[0]][0], spans[places[-1]][1]
+            share = max(shares[place] for place in places)
+            is_sure = share >= _needed_share(text[begin:end], len(spans))
+            if is_sure and not _IN_URL.search(text, 0, begin):
                 yield begin, end
-        first = last + 1
+
+
+def _needed_share(part: str, words: int) -> float:
+    """Return the share that a part of a text of so many words needs to be a secret."""
+    has_digit = any(map(str.isdigit, part))
+    is_made, is_number = _MADE.search(part), _FEW_DIGITS.match(part)
+    is_short = sum(map(str.isalnum, part)) < _LEAST
+    if is_short or (is_made and not _MIXED.match(part)):
+        return 2  # none has it
+    sure = SURER if is_made or is_number or not has_digit or words <= TERSE else SURE
+    return 1 - (1 - sure) * min(1, SHORT / words)
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
@@ -102,16 +113,10 @@ def word_shapes(text: str, spans: Spans) -> Matrix:
             at += 1
         start, stop = chunks[at]
         before = text[begin - 1] if begin else "\n"
-        ends_line = end == len(text) or text[end] == "\n"
-        place = (
-            begin == start,
-            end == stop,
-            before == "\n",
-            ends_line,
-            before in "=:",
-            before in "\"'`",
-        )
-        rows += (_word_shape(text[begin:end]), _chunk_shape(text[start:stop]), bytes(place))
+        ends = end == len(text) or text[end] == "\n"
+        edges = (begin == start, end == stop, before == "\n", ends)
+        place = bytes((*edges, before in "=:", before in "\"'`"))
+        rows += (_word_shape(text[begin:end]), _chunk_shape(text[start:stop]), place)
     return join_shapes(rows, len(spans))
 
 

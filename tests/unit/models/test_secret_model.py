@@ -20,6 +20,8 @@ from bethink.models.secret_model import SecretModel, secret_model
     [
         ("Anmeldung am NAS mit timo und Fichtennadel_5", "Fichtennadel_5"),
         ("Per entrare dal cancello digita 7302", "7302"),
+        ("Our shared Figma seat, the mail is design@, after that Kerning4ever.", "Kerning4ever"),
+        ("Backup tapes are on floor two, turn the dial to 38-12-71-05.", "38-12-71-05"),
     ],
 )
 def test_a_secret_without_a_label_is_found(text: str, secret: str) -> None:
@@ -44,6 +46,14 @@ def test_a_secret_without_a_label_is_found(text: str, secret: str) -> None:
         "The door code of the annex is in the vault",
         "Der Fehlercode ist 4711, die Durchwahl 309",
         "def add(a: int, b: int) -> int: return a + b",
+        "then 429",
+        "Lost keyboard key \"F7\" on loaner laptop 6",
+        "The architecture notes live at https://wiki.corp.example/display/ENG/Ledger+v3",
+        "0-1",
+        "memory 0 about tea",
+        "fact 17",
+        "Ports:\n- web: 8080\n- worker: 9090",
+        "Ключи доступа меняются каждые девяносто дней",
     ],
 )
 def test_an_ordinary_text_stays(text: str) -> None:
