@@ -94,7 +94,10 @@ def _conversation_members(archive: zipfile.ZipFile, name: str) -> list[zipfile.Z
         raise TooLarge(name, limit=_MAX_MEMBERS, actual=len(inside), unit="files")
     found = [member for member in inside if _CONVERSATIONS_NAME.fullmatch(member.filename)]
     if not found:
-        raise Refused(f"there is no conversations.json in {name}")
+        raise Refused(
+            f"there is no conversations.json in {name}",
+            remedy="a zip is read as an export of chats; unpack any other, or save its text",
+        )
     return sorted(found, key=lambda member: member.filename)
 
 

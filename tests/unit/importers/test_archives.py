@@ -81,8 +81,9 @@ def test_a_zip_without_conversations_is_told(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("photo.json", "[]")
 
-    with pytest.raises(Refused, match=r"no conversations\.json in other\.zip"):
+    with pytest.raises(Refused, match=r"no conversations\.json in other\.zip") as refused:
         read(path)
+    assert "unpack" in refused.value.remedy
 
 
 def test_a_locked_zip_is_told(tmp_path: Path) -> None:
