@@ -64,7 +64,8 @@ class Threshold:
         if is_found and not is_open:
             kept = drop_below(self.min_relevance, kept, ctx)
         ids = {cand.item.id for cand in kept}
-        return tuple(c for c in pool if c.item.id in ids or is_perhaps_newer(c, ids))
+        newer = [c for c in pool if c.item.id not in ids and is_perhaps_newer(c, ids)]
+        return sort_by_score((*kept, *newer)) if newer else kept
 
 
 def is_perhaps_newer(cand: Candidate, ids: AbstractSet[str]) -> bool:
