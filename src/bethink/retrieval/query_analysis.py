@@ -232,6 +232,12 @@ def time_terms(ctx: Context) -> frozenset[str]:
     return frozenset(ctx.store.search.terms(" ".join(named)) if named else ())
 
 
+def asked_numbers(ctx: Context) -> frozenset[str]:
+    """The index terms with a digit that the question has, but for those of a time."""
+    terms = ctx.store.search.terms(ctx.query.text)
+    return frozenset(term for term in terms if any(map(str.isdigit, term))) - time_terms(ctx)
+
+
 def occurred_in_named_period(item: Item, ctx: Context) -> bool:
     """Whether a memory dates from a period that the question names."""
     return any(period.start <= item.when < period.end for period in periods(ctx))

@@ -31,6 +31,7 @@ STAGES: Registry[Callable[..., Stage]] = Registry(
         "anchor": "bethink.retrieval.stages.adjust:CodeChanged",
         "boost": "bethink.retrieval.stages.adjust:CallerBoost",
         "answer_kind": "bethink.retrieval.stages.adjust:AnswerTypeBoost",
+        "numbers": "bethink.retrieval.stages.adjust:NumberBoost",
         "speaker": "bethink.retrieval.stages.adjust:SpeakerBoost",
         "period": "bethink.retrieval.stages.adjust:PeriodBoost",
         "length": "bethink.retrieval.stages.adjust:LengthPenalty",

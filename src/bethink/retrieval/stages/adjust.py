@@ -17,6 +17,7 @@ from bethink.model.item import MAX_RELEVANCE, RULE_KINDS
 from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.query_analysis import (
     answer_type_of,
+    asked_numbers,
     asks_about_future,
     asks_only_for_time,
     expected_answer_types,
@@ -181,6 +182,35 @@ class AnswerTypeBoost:
             return cand
 
         return sort_by_score([*map(adjust, pool[:top]), *pool[top:]])
+
+
+@dataclass(frozen=True, slots=True)
+class NumberBoost:
+    """Boost what holds a number that the question names: a ticket, a release, a room.
+
+    To a model of meaning 882 and 883 are nearly the same. A number that all hold, or none,
+    tells nothing; what holds a part of several gets as much of the weight.
+    """
+
+    weight: float = 0.15
+    name: str = "numbers"
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        return "" if asked_numbers(ctx) else "the question names no number"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        asked, terms = asked_numbers(ctx), ctx.store.search.terms
+        held = [asked.intersection(terms(cand.item.text)) for cand in pool]
+        telling = frozenset().union(*held).difference(asked.intersection(*held))
+
+        def weigh(cand: Candidate, own: frozenset[str]) -> Candidate:
+            shown = sorted(own & telling)
+            if not shown:
+                return cand
+            value = self.weight * len(shown) / len(telling)
+            return cand.with_evidence(self.name, "add", value, f"has {', '.join(shown)}")
+
+        return _sorted_if_changed([*map(weigh, pool, held)], pool)
 
 
 @dataclass(frozen=True, slots=True)
