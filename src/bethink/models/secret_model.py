@@ -24,7 +24,7 @@ SECRET_WEIGHTS = "secrets-3.npz"  # noqa: S105 - a file name
 DISTANCES = (1, 2, 4, 8, 1)
 # A secret with a digit has a word of the first share. One without, what may be a date or an id,
 # and all in terse texts have one of the second. Both go on over words of the third.
-SURE, SURER, RATHER = 0.65, 0.9, 0.3
+SURE, SURER, SUREST, RATHER = 0.65, 0.9, 0.98, 0.3
 # In longer texts more words look like one by chance: there the shares are higher, and very long
 # ones are left to the rules, which take a fortieth of the time.
 TERSE, SHORT, LONG = 5, 20, 400  # words and signs
@@ -37,7 +37,8 @@ _MADE = lazy_pattern(r"[A-Za-z0-9]{16}|^(?=.*[a-f])(?=.*[0-9])[0-9a-f]{7,}$")
 _FEW_DIGITS = lazy_pattern(r"(?s)(?!.*(?:[^\W\d]|\d{4}))")
 # In an address the rules know what is secret.
 _IN_URL = lazy_pattern(r"://\S*\Z")
-_LEAST = 3  # letters and digits
+_PHRASE = 3  # so many words are a list more often than a passphrase
+_LEAST = 3  # letters and digits, and half of the words are other ones
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
 _RUN = lazy_pattern(r"[^\W\dA-Z_]+|[A-Z]+|\d+|_+")
 _SIGNS = "=:;,.!?\"'`()[]{}<>|/\\@#$%&*+-_~^"
@@ -77,9 +78,12 @@ def _needed_share(part: str, words: int) -> float:
     """Return the share that a part of a text of so many words needs to be a secret."""
     has_digit = any(map(str.isdigit, part))
     is_made, is_number = _MADE.search(part), _FEW_DIGITS.match(part)
-    is_short = sum(map(str.isalnum, part)) < _LEAST
-    if is_short or (is_made and not _MIXED.match(part)):
+    said = [part[begin:end] for begin, end in split_words(part) if part[begin].isalnum()]
+    is_plain = sum(map(len, said)) < _LEAST or 2 * len(set(said)) < len(said)
+    if is_plain or (is_made and not _MIXED.match(part)):
         return 2  # none has it
+    if sum(map(str.isalpha, part.split())) >= _PHRASE:
+        return SUREST
     sure = SURER if is_made or is_number or not has_digit or words <= TERSE else SURE
     return 1 - (1 - sure) * min(1, SHORT / words)
 

@@ -47,6 +47,7 @@ def test_a_secret_without_a_label_is_found(text: str, secret: str) -> None:
         "Der Fehlercode ist 4711, die Durchwahl 309",
         "def add(a: int, b: int) -> int: return a + b",
         "then 429",
+        "memory 0 about " + "tea " * 30,
         'Lost keyboard key "F7" on loaner laptop 6',
         "The architecture notes live at https://wiki.corp.example/display/ENG/Ledger+v3",
         "0-1",
