@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "bethink"
 FILES = sorted(SOURCE.rglob("*.py"))
 # All lines of src/bethink. It only falls: a change that adds takes away elsewhere, or a
 # decision says why the budget rises.
-MAX_LINES = 97_479
+MAX_LINES = 96_512
 MAX_LAYERS = 12
 MAX_FUNCTION_LINES = 40
 MAX_PIPELINE_LINES = 60  # the one function that shows a whole recall
