@@ -61,6 +61,7 @@ EXAMPLES: dict[str, Any] = {
     "similarity": 0.95,
     "since": "last week",
     "source": "https://example.org/decisions",
+    "speaker": "Priya",
     "tag": "release",
     "tags": ["release"],
     "text": "Releases go out on Thursdays",

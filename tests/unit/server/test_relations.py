@@ -157,11 +157,11 @@ def test_remember_takes_episode_confidence_and_relations(memory: Memory, ids: li
     ]
     stored = ask(
         memory, "remember", text="No notes this week, said Mara", level="raw", session="standup",
-        confidence=0.4, caption="Standup", relations=relations,
+        speaker="Mara", confidence=0.4, caption="Standup", relations=relations,
     ).content["id"]  # fmt: skip
 
     item = memory.get(stored)
-    assert (item.level, item.session) == ("raw", "standup")
+    assert (item.level, item.session, item.speaker) == ("raw", "standup", "Mara")
     assert (item.confidence, item.caption) == (0.4, "Standup")
     assert edges(memory, stored) == [
         (stored, "caused_by", ids[0]), (stored, "part_of", ids[1]),

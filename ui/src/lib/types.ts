@@ -404,6 +404,7 @@ export interface Operations {
       layer?: string | null;
       topic?: string | null;
       caption?: string | null;
+      speaker?: string | null;
       tags?: string[] | null;
       entities?: string[] | null;
       anchors?: string[] | null;
@@ -565,6 +566,7 @@ export interface Operations {
       layer?: string | null;
       topic?: string | null;
       caption?: string | null;
+      speaker?: string | null;
       tags?: string[] | null;
       entities?: string[] | null;
       anchors?: string[] | null;

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _METADATA_FIELDS = (
     *("kind", "layer", "topic", "tags", "entities", "importance", "pinned", "occurred_at"),
-    *("valid_to", "caption", "confidence", "anchors"),
+    *("valid_to", "caption", "speaker", "confidence", "anchors"),
 )
 _MAX_TRUST = TRUST_CEILING["agent"]
 
