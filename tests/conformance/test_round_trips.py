@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bethink import Memory
+from bethink.model import Recall
 from postgres_server import CITUS, initialised_url
 
 pytest.importorskip("psycopg")
@@ -31,6 +32,45 @@ NOTES = files("bethink.eval") / "builtin" / "notes"
 
 def lines(name: str) -> list[dict[str, str]]:
     return [json.loads(line) for line in (NOTES / name).read_text().splitlines()]
+
+
+@pytest.mark.skipif(bool(CITUS), reason="a coordinator has round trips of its own")
+def test_judging_turns_waits_for_nothing_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What a caller said of them is read with what a recall reads anyway."""
+    space = f"turns-{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:16]}"
+    turns = [
+        {"text": text, "speaker": "user", "session": f"s{day}", "occurred_at": f"2026-09-0{day}"}
+        for day, text in enumerate(
+            [
+                "I drink four coffees a day.",
+                "My dentist is Dr Lang in the Berlin street.",
+                "I drink two coffees a day now.",
+                "My dentist is now Dr Weiss in the Berlin street.",
+                "I drink three coffees a day today.",
+                "My dentist is Dr Adam in the Berlin street these days.",
+            ],
+            start=1,
+        )
+    ]
+    with (
+        round_trips(monkeypatch) as trips,
+        Memory.open(space, store=initialised_url()) as memory,
+    ):
+        plain = memory.using(judging=False)
+        plain.remember_many(turns)
+        for one in (plain, memory):
+            one.recall("What has my dentist to do with coffees?")
+        for asked in ("How many coffees a day do I drink?", "Who is my dentist?"):
+            answers: list[Recall] = []
+            waited = [
+                trips.of(lambda by=one, to=answers, text=asked: to.append(by.recall(text)))
+                for one in (plain, memory)
+            ]
+            judged = {hit.item.id for hit in answers[1].hits if hit.reason("newer_first")}
+            assert judged, "no pair was judged an update"
+            assert waited[1] <= waited[0] <= MOST_FOR_A_RECALL, (asked, waited)
 
 
 @pytest.mark.skipif(bool(CITUS), reason="a coordinator has round trips of its own")

@@ -130,7 +130,7 @@ class LinkMethods(SessionMethods):
         actor, now = self.settings.actor, self.now
         if not self.store.graph.remove_links([link], actor=actor, now=now):
             ends = self.store.items.get([link.src.id, link.dst.id]).values()
-            if relation in UPDATE_LINKS and all(end.session for end in ends):
+            if relation in UPDATE_LINKS and ends and all(end.session for end in ends):
                 said = f"updates {link.dst.id}"
                 self.store.admin.log(
                     "unlinked", item=link.src.id, actor=actor, detail=said, now=now

@@ -573,9 +573,8 @@ def set_project_setting(
 ) -> Path:
     """Write one setting to the file of the project that ``start`` belongs to."""
     start = start or paths.working_folder()
-    root = start and paths.find_project(
-        start, paths.home_folder(os.environ if env is None else env)
-    )
+    home = paths.home_folder(os.environ if env is None else env)
+    root = start and paths.find_project(start, home)
     if root is None:
         raise BadSetting("this folder is not in a project", remedy="create one: mkdir .bethink")
     path = _project_file(root) or root / paths.PROJECT_FOLDER / "config.toml"

@@ -242,11 +242,8 @@ def _has_memory(settings: Settings) -> bool:
 def _edits_project_file(payload: Json, settings: Settings) -> bool:
     paths = _as_mapping(payload.get("tool_input"))
     path = _text_field(paths, "file_path") or _text_field(paths, "notebook_path")
-    return (
-        bool(path)
-        and session.resolve_in_project(path, _text_field(payload, "cwd"), settings.project)
-        is not None
-    )
+    folder = _text_field(payload, "cwd")
+    return bool(path and session.resolve_in_project(path, folder, settings.project))
 
 
 def _as_mapping(value: object) -> Mapping[str, object]:

@@ -41,6 +41,7 @@ class Logseq(NoteReader):
             text = "\n".join(kept).strip()
             keys = {one["key"].lower(): one["value"] for one in found if one}
             pages = (title, *linked_notes(text)) if day is None else linked_notes(text)
+            names = tuple(entry.entity_name_of("other", page) for page in pages)
             own = entry.digest(self._place, "block", keys["id"]) if keys.get("id") else ""
             for part, piece in enumerate(entry.split_text(text, 63 * 1024)):
                 draft = Draft(
@@ -48,9 +49,7 @@ class Logseq(NoteReader):
                     kind="note",
                     topic=None if day else title,
                     tags=hashtags(text)[: entry.MAX_TAGS],
-                    entities=tuple(entry.entity_name_of("other", page) for page in pages)[
-                        : entry.MAX_TAGS
-                    ],
+                    entities=names[: entry.MAX_TAGS],
                     occurred_at=day,
                     metadata=entry.metadata_of({"file": name, **keys}),
                     force=True,

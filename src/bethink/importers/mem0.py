@@ -62,10 +62,7 @@ class Mem0(entry.Reader):
                     parts = [fields.line(name) for name in ("source", kind, target)]
                     where = f"relation {number}"
                     if all(parts):
-                        src, dst = (
-                            entry.entity_name_of("", parts[0]),
-                            entry.entity_name_of("", parts[2]),
-                        )
+                        src, dst = (entry.entity_name_of("", one) for one in parts[::2])
                         own = entry.digest("mem0 relation", *parts)
                         yield entry.Relation(where, own, src, parts[1], dst)
                     else:

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,6 @@ _ALONE, _IN_BATCH = _Limits(4, 0.3), _Limits(3, 0.5)
 # Of a longer text the model reads only the beginning.
 MAX_TOKENS = 80
 _MIN_CONFIDENCE = 0.5
-_JOURNAL_LINES = 100
 # Kinds and layers that update only their like.
 _INTENTIONS = frozenset({"goal", "caveat", "task"})
 
@@ -134,7 +133,8 @@ def judge_stored(
         for item in items
         for pair in pairing.of(item, vectors[item.id], _IN_BATCH, known[item.id])
     }
-    return _links(list(pairs.values()), ctx)
+    unlinked = ctx.store.graph.unlinked([newer for newer, _ in pairs])
+    return _links([pair for ends, pair in pairs.items() if ends not in unlinked], ctx)
 
 
 def judge_hits(pairs: Sequence[tuple[Item, Item]], ctx: WriteContext) -> list[Link]:
@@ -152,15 +152,7 @@ def judge_hits(pairs: Sequence[tuple[Item, Item]], ctx: WriteContext) -> list[Li
 def _links(pairs: Sequence[_Pair], ctx: WriteContext) -> list[Link]:
     judged = zip(pairs, _judge(pairs, ctx), strict=True)
     links = (update_link(pair.newer, pair.older, verdict, ctx) for pair, verdict in judged)
-    return [link for link in links if link is not None and not _was_removed(link, ctx)]
-
-
-def _was_removed(link: Link, ctx: WriteContext) -> bool:
-    """Whether a caller removed the link since the newer memory was last changed."""
-    lines = ctx.store.admin.changes(item=link.src.id, actor=None, limit=_JOURNAL_LINES)
-    since = takewhile(lambda line: line.kind != "revised", lines)
-    removed = {line.detail for line in since if line.kind == "unlinked"}
-    return any(f"{kind} {link.dst.id}" in removed for kind in UPDATE_LINKS)
+    return [link for link in links if link is not None]
 
 
 def _judge(pairs: Sequence[_Pair], ctx: WriteContext) -> Sequence[PairVerdict]:

@@ -307,6 +307,9 @@ class GraphStore(Protocol):
         With ``as_of`` those of today that already existed then.
         """
 
+    def unlinked(self, ids: Sequence[str]) -> set[tuple[str, str]]:
+        """Each of these items, with what a caller has said that it, as it is now, updates not."""
+
     def follows(
         self, ids: Sequence[str], *, as_of: datetime | None = None
     ) -> list[tuple[str, str]]:

@@ -145,10 +145,8 @@ class WebhookSender:
 
     def _send_page(self, hook: webhooks.Webhook) -> bool:
         """Send what follows the webhook's place; return whether that was all."""
-        store, reader = (
-            self._executor.memory_for(_WEBHOOK).store,
-            webhooks.JournalReader(hook.cursor),
-        )
+        store = self._executor.memory_for(_WEBHOOK).store
+        reader = webhooks.JournalReader(hook.cursor)
         events, give_up = reader.read(store), monotonic() + _TURN_S
         if events is None:
             reader.go_to_end(store)

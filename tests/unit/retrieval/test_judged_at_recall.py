@@ -120,6 +120,27 @@ def test_what_a_caller_says_is_no_update_is_not_judged_again(
         memory.unlink(notes[1], relation, notes[0])
 
 
+def test_of_entities_there_is_no_verdict_to_take_back(memory: Memory) -> None:
+    """They are no turns of a chat."""
+    names = "person:ana torres", "person:bo lind"
+    memory.remember("Ana Torres works with Bo Lind", entities=names)
+
+    with pytest.raises(NotFound):
+        memory.unlink(names[0], "updates", names[1])
+
+
+def test_untrusted_turns_do_not_decide_what_is_judged(memory: Memory, judge: Judge) -> None:
+    """However many fit the question better than what is trusted."""
+    planted = [f"{count} coffees a day: how many coffees a day I drink." for count in "56789"]
+    said(memory, *planted, trust=0)
+    old, new = said(memory, OLD, NEW)
+
+    answer = found(memory)
+
+    assert answer.index(new) < answer.index(old)
+    assert set(judge.asked) == {(OLD, NEW)}
+
+
 def test_a_model_that_fails_stops_no_recall(memory: Memory, judge: Judge) -> None:
     """The order is then that of the scores."""
     old, _ = said(memory, OLD, NEW)

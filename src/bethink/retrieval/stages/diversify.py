@@ -178,17 +178,20 @@ class NewerFirst:
         if ctx.judge is None:
             return ()
         joined = {(link.src.id, link.dst.id) for link in known}
-        turns = [cand.item for cand in pool[: self.read] if _is_told_to_assistant(cand.item)]
-        pairs = (
+        # However many untrusted ones there are, they do not decide what is judged.
+        first = islice((cand.item for cand in pool if cand.item.trust), self.read)
+        turns = [item for item in first if _is_told_to_assistant(item)]
+        pairs = [
             (newer, older)
             for place, newer in enumerate(turns)
             for older in turns[:place]
             if newer.session != older.session
             and (newer.id, older.id) not in joined
             and still_holds(newer, older)
-        )
-        chosen = tuple(islice(pairs, self.pairs))
-        return ctx.judge(chosen) if chosen else ()
+        ]
+        unlinked = ctx.store.graph.unlinked([newer.id for newer, _ in pairs])
+        chosen = [pair for pair in pairs if (pair[0].id, pair[1].id) not in unlinked]
+        return ctx.judge(chosen[: self.pairs]) if chosen else ()
 
     def _odds(self, link: Link, found: dict[str, Candidate]) -> float:
         """The log-odds that a memory updates another, whatever the question is."""

@@ -387,13 +387,10 @@ class StdioServer:
         try:
             # Only writes report progress.
             told = self._ask_worker(call, self._timeout_s) if tool.read_only else None
+            if told is not None and "reply" in told:
+                return requests.reply_content(**told["reply"])
             if told is not None:
-                is_reply = "reply" in told
-                return (
-                    requests.reply_content(**told["reply"])
-                    if is_reply
-                    else requests.error_content(*told["error"])
-                )
+                return requests.error_content(*told["error"])
             # A write has no timeout here: the store's own limits end it.
             left_s = self._timeout_s - (monotonic() - begun) if tool.read_only else None
             work = partial(self._run_here, tool, call, progress if _is_id(token) else None)

@@ -333,9 +333,7 @@ class RestApi:
         return {
             "name": principal.name,
             "scope": principal.right.scope_name,
-            "may": [
-                operation for operation in policy.POLICY if policy.permits(principal, operation)
-            ],
+            "may": [one for one in policy.POLICY if policy.permits(principal, one)],
             "space": resolve_space(None, settings).name if known else None,
             "version": __version__,
             "max_classification": settings.max_classification if known else None,

@@ -198,9 +198,8 @@ def _entities_of(memory: Memory, items: Sequence[Item]) -> dict[str, Json]:
 
 def _item_records(call: Call, items: Sequence[Item]) -> list[Json]:
     """Memories with what they are about, as many as one answer has room for."""
-    shown = items[
-        : answers.count_fitting(call, (answers.text_cost(call, item.text) for item in items))
-    ]
+    costs = (answers.text_cost(call, item.text) for item in items)
+    shown = items[: answers.count_fitting(call, costs)]
     entities = _entities_of(call.memory, shown)
     return [wire.item_json(item) | {"entity": entities.get(item.id)} for item in shown]
 
@@ -374,9 +373,8 @@ def _recall_file(call: Call, given: Json) -> Json:
 
 
 def _stats(call: Call, _: Json) -> Json:
-    return {
-        key: one for key, one in wire.mapping_json(call.memory.stats()).items() if key != "path"
-    }
+    found = wire.mapping_json(call.memory.stats())
+    return {key: one for key, one in found.items() if key != "path"}
 
 
 _OPERATIONS: dict[str, Callable[[Call, Any], Json]] = {

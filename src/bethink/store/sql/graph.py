@@ -9,7 +9,7 @@ from itertools import product
 from operator import itemgetter
 
 from bethink.core.arrays import Vector
-from bethink.model import Entity, Link, Node
+from bethink.model import UPDATE_LINKS, Entity, Link, Node
 from bethink.ports import EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sql import history
 from bethink.store.sql.connection import (
@@ -80,6 +80,14 @@ _FOLLOWS = """
 """
 
 
+_SELECT_UNLINKED = """
+    SELECT e.item, e.detail FROM carray(?) AS w
+    CROSS JOIN event AS e ON e.item = w.value AND e.kind = 'unlinked'
+    WHERE NOT EXISTS (
+        SELECT 1 FROM event AS r WHERE r.item = e.item AND r.kind = 'revised' AND r.seq > e.seq)
+"""
+
+
 def link_queries(
     ids: Sequence[str], types: Sequence[str], as_of: datetime | None, *, incoming: bool
 ) -> list[tuple[str, Row]]:
@@ -94,6 +102,11 @@ def link_queries(
     sql = f"SELECT {LINK_COLUMNS} FROM carray(?) AS w CROSS JOIN link AS l ON l."
     ends = ("src", "dst") if incoming else ("src",)
     return [(f"{sql}{end} = w.value {of_type} {known_then}", values) for end in ends]
+
+
+def unlinked_query(ids: Sequence[str]) -> tuple[str, Row]:
+    """Return the query for the links from some items that were removed since their last change."""
+    return _SELECT_UNLINKED, (as_table(tuple(dict.fromkeys(ids))),)
 
 
 def _one_per_link(rows: Iterable[Row]) -> list[Row]:
@@ -261,6 +274,12 @@ class SqlGraph:
             read_ahead(db, *queries)
             rows = {row for query in queries for row in select(db, *query)}
             return [to_link(row) for row in _one_per_link(sorted(rows, key=_LINK_ORDER))]
+
+    def unlinked(self, ids: Sequence[str]) -> set[tuple[str, str]]:
+        with self._connections.read_transaction() as db:
+            rows = select(db, *unlinked_query(ids)) if ids else []
+            told = ((item, *detail.partition(" ")) for item, detail in rows)
+            return {(item, other) for item, relation, _, other in told if relation in UPDATE_LINKS}
 
     def follows(
         self, ids: Sequence[str], *, as_of: datetime | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from bethink.store.sql.ceiling import has_untrusted
 from bethink.store.sql.connection import Connections, generation, is_on_server, read_ahead, select
-from bethink.store.sql.graph import SqlGraph, link_queries
+from bethink.store.sql.graph import SqlGraph, link_queries, unlinked_query
 from bethink.store.sql.items import SqlItems, items_ahead
 from bethink.store.sql.search.searches import SqlSearch
 from bethink.store.sql.search.vectors import SqlVectors, VectorIndex
@@ -78,6 +78,7 @@ class SqlStore:
         with self._connections.read_transaction() as db:
             if ids and is_on_server(db):
                 items_ahead(db, ids)
+                read_ahead(db, unlinked_query(ids))
                 for types, incoming in links:
                     read_ahead(db, *link_queries(ids, types, None, incoming=incoming))
 

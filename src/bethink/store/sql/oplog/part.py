@@ -285,9 +285,8 @@ class Applying:
 
     def _merge_again(self, now: int) -> list[str]:
         """Make the merges of entities what the log says; return those that wait for entities."""
-        wanted = folding.resolve_merges(
-            op for ops in log.read_merges(self._db).values() for op in ops
-        )
+        said = log.read_merges(self._db).values()
+        wanted = folding.resolve_merges(op for ops in said for op in ops)
         merges = select(self._db, log.SELECT_MERGES)
         if {(gone, kept) for gone, kept, _ in merges} == wanted.keys():
             return []
