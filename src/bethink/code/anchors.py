@@ -7,10 +7,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
-from bethink.code.files import FileContent
 from bethink.code.git import Repository, find_repository
 from bethink.code.symbols import Symbol, count_changes, find_symbol, find_symbols, hash_code
 from bethink.code.symbols import knows_language as has_symbols
@@ -172,20 +171,22 @@ def states_of(
 def find_moved(items: Iterable[Item], part: str, folder: Path | None, limit_s: float) -> list[Item]:
     """Those of some memories whose code went to a path::symbol that contains this part.
 
-    Git is asked only about what is not where it was.
+    Git is asked only about what is not where it was. Of symbols that the part, where it is a
+    file, does not name, only those are looked at whose own file is gone.
     """
     repo = find_repository(folder, limit_s)
-    files: dict[str, FileContent | None] = {}
+    if repo is None:
+        return []
+    root, read, target = repo.root, cache(repo.read), repo.read(part)
 
     def is_lost(anchor: Anchor) -> bool:
-        if repo is None or not anchor.blob:
-            return False
-        if anchor.path not in files:
-            files[anchor.path] = repo.read(anchor.path)
-        file = files[anchor.path]
-        return file is None or _bare(anchor).encode() not in file.content
+        name = _bare(anchor).encode()
+        if target is not None and (not name or name not in target.content):
+            return not os.path.exists(root / anchor.path)  # noqa: PTH110 - no error for odd names
+        file = read(anchor.path)
+        return file is None or name not in file.content
 
-    lost = [item for item in items if any(map(is_lost, _anchors_of(item)))]
+    lost = [item for item in items if any(one.blob and is_lost(one) for one in _anchors_of(item))]
     states = states_of(lost, folder, limit_s)
     return [item for item in lost if any(part in state.now for state in states[item.id])]
 

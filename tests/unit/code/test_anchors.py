@@ -311,6 +311,33 @@ def test_a_renamed_file_brings_up_what_was_tied_to_its_old_name(memory: Memory, 
     assert memory.using(settings=Settings()).anchored("src/first.py") == []
 
 
+def test_a_file_has_no_others_read_for_what_went_to_it(
+    memory: Memory, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook asks at every edit: hundreds of files that it is not about are left alone."""
+    for name in ("other", "gone"):
+        repo.write(f"src/{name}.py", f"def {name}_thing():\n    return 1\n")
+    repo.commit()
+    parser = memory.remember("The parser fails on words", anchors=[PARSE])
+    memory.remember("The other thing is slow", anchors=["src/other.py::other_thing"])
+    gone = memory.remember("The gone thing is slow", anchors=["src/gone.py::gone_thing"])
+    split(repo)
+    repo.git("mv", "src/gone.py", "src/went.py")
+    repo.commit()
+    opened, open_file = set[str](), os.open
+
+    def noting(path: str, *flags: int, dir_fd: int | None = None) -> int:
+        opened.add(Path(path).name)
+        return open_file(path, *flags, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", noting)
+
+    assert [one.id for one in memory.anchored("src/first.py")] == [parser.id]
+    assert [one.id for one in memory.anchored("src/went.py")] == [gone.id]
+    assert "first.py" in opened
+    assert "other.py" not in opened
+
+
 def test_a_file_outside_of_git_brings_up_what_names_it(memory: Memory) -> None:
     """An agent that asks before it changes a file is not told that nothing is known."""
     rule = memory.remember("Never edit build/legacy_parser.c, the certification covers it")

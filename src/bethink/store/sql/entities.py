@@ -105,9 +105,8 @@ def entities_with(
         return []
     # All that tie with the last one that fits, since mentions decide among them.
     minimum = sorted(matches.values(), reverse=True)[:limit][-1]
-    found = links.read_entities(
-        db, [key for key, count in matches.items() if count >= minimum], as_of_ms
-    )
+    best = [key for key, count in matches.items() if count >= minimum]
+    found = links.read_entities(db, best, as_of_ms)
     ranked = sorted(found.values(), key=lambda one: (-matches[one.id], -one.mentions, one.id))
     return [ScoredEntity(entity, float(matches[entity.id])) for entity in ranked[:limit]]
 

@@ -248,9 +248,8 @@ _LAST_SEEN_BY_ID = """
     SELECT e.id, e.last_seen_at FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
     WHERE e.created_at <= ?
 """
-_LAST_SEEN_AS_OF = (
-    f"{history.AS_OF_CTE} {_LAST_SEEN_BY_ID.replace('e.last_seen_at', history.LAST_SEEN)}"
-)
+_LAST_SEEN_THEN = _LAST_SEEN_BY_ID.replace("e.last_seen_at", history.LAST_SEEN)
+_LAST_SEEN_AS_OF = f"{history.AS_OF_CTE} {_LAST_SEEN_THEN}"
 # How many live memories above a classification mention each entity: seldom many. ABOVE is a
 # number that the index of classifications, which has those above 1, can be used for.
 _HIDDEN_CTE = f"""
