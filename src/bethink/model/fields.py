@@ -112,7 +112,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
     ),
     ItemField(
         "speaker", "word", 12, nullable=True, given=True, trimmed=True,
-        option="Who said it.", argument="Who said it, in a conversation.",
+        option="Who said it.",
     ),
     ItemField("session", "word", 13, nullable=True, given=True, trimmed=True),
     ItemField("seq", "whole", 14, nullable=True, given=True, high=2**53),

@@ -404,7 +404,6 @@ export interface Operations {
       layer?: string | null;
       topic?: string | null;
       caption?: string | null;
-      speaker?: string | null;
       tags?: string[] | null;
       entities?: string[] | null;
       anchors?: string[] | null;
@@ -415,6 +414,7 @@ export interface Operations {
       valid_to?: string | null;
       level?: "raw" | "item" | null;
       session?: string | null;
+      speaker?: string | null;
       user?: string | null;
       audience?: string | null;
       relations?: ({
@@ -566,7 +566,6 @@ export interface Operations {
       layer?: string | null;
       topic?: string | null;
       caption?: string | null;
-      speaker?: string | null;
       tags?: string[] | null;
       entities?: string[] | null;
       anchors?: string[] | null;

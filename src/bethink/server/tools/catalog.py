@@ -248,22 +248,22 @@ REMEMBER = _writing(
     "Remember something",
     "Store one memory that will matter later: a decision and its reason, a fact, a preference, "
     "a caveat. One statement that makes sense without this conversation; not logs, not whole "
-    "files, not what recall returned. The answer lists collisions: near-duplicates, and facts "
-    "that it corrects or contradicts.",
+    "files, not what recall returned. The answer lists what it repeats, corrects or contradicts.",
     arguments(
         "text",
-        text=text("What to remember.", 65_536),
+        text=text("The memory.", 65_536),
         **_FIELDS,
         level=text("raw: a verbatim episode; default item.", choices=LEVELS[:2]),
         session=_SESSION,
-        user=text("Whose it is, of several users."),
+        speaker=text("Who said it."),
+        user=text("Whose it is."),
         audience=_AUDIENCE,
-        relations=entries("How it relates to stored memories.", 16, RELATION_SCHEMA),
+        relations=entries("Relations to memories.", 16, RELATION_SCHEMA),
         origin=text(
             "agent (default), tool (a program's output), web (a page by others).", choices=ORIGINS
         ),
-        source=text("A path, URL or name of where it comes from.", 500),
-        key=text("A repeated call with it stores nothing.", 200),
+        source=text("Path, URL or name of its origin.", 500),
+        key=text("Repeated with it, nothing is stored.", 200),
         force=_FORCE,
     ),
     record(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _METADATA_FIELDS = (
     *("kind", "layer", "topic", "tags", "entities", "importance", "pinned", "occurred_at"),
-    *("valid_to", "caption", "speaker", "confidence", "anchors"),
+    *("valid_to", "caption", "confidence", "anchors"),
 )
 _MAX_TRUST = TRUST_CEILING["agent"]
 
@@ -68,7 +68,7 @@ def remember(call: Call) -> Reply:
 
 def draft_fields(call: Call) -> Json:
     """Return the fields of the memory that a call asks to store."""
-    others = ("level", "session", "user", "key", "force", "source")
+    others = ("level", "session", "speaker", "user", "key", "force", "source")
     fields = call.given("text", *_METADATA_FIELDS, *others) | _audience(call)
     fields.setdefault("source", call.source)
     sources = [relation.other for relation in read_relations(call) if relation.type == _DERIVES]
