@@ -69,17 +69,18 @@ def read_secrets(text: str, spans: Spans, shares: list[float]) -> Iterator[tuple
             places = list(run)
             begin, end = spans[places[0]][0], spans[places[-1]][1]
             share = max(shares[place] for place in places)
-            is_sure = share >= _needed_share(text[begin:end], len(spans))
+            least = _LEAST + text[begin - 1 : begin].isalpha()  # 丸の内1-9-1 is a house
+            is_sure = share >= _needed_share(text[begin:end], len(spans), least)
             if is_sure and not _IN_URL.search(text, 0, begin):
                 yield begin, end
 
 
-def _needed_share(part: str, words: int) -> float:
+def _needed_share(part: str, words: int, least: int) -> float:
     """Return the share that a part of a text of so many words needs to be a secret."""
     has_digit = any(map(str.isdigit, part))
     is_made, is_number = _MADE.search(part), _FEW_DIGITS.match(part)
     said = [part[begin:end] for begin, end in split_words(part) if part[begin].isalnum()]
-    is_plain = sum(map(len, said)) < _LEAST or 2 * len(set(said)) < len(said)
+    is_plain = sum(map(len, said)) < least or 2 * len(set(said)) < len(said)
     if is_plain or (is_made and not _MIXED.match(part)):
         return 2  # none has it
     if sum(map(str.isalpha, part.split())) >= _PHRASE:

@@ -55,6 +55,8 @@ def test_a_secret_without_a_label_is_found(text: str, secret: str) -> None:
         "fact 17",
         "Ports:\n- web: 8080\n- worker: 9090",
         "Ключи доступа меняются каждые девяносто дней",
+        "東京都千代田区丸の内1-9-1に届けてください",
+        "住所は横浜市西区みなとみらい2-2-1です",
     ],
 )
 def test_an_ordinary_text_stays(text: str) -> None:
