@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar, cast
 
 from bethink.async_memory import finish
@@ -82,15 +83,14 @@ class BethinkSession(SessionABC):
 
     async def _change(self, work: Callable[[], _T]) -> _T:
         """Run work on a thread and wait for its end, even if the caller is cancelled."""
-        return await finish(self._thread.submit(work), always=True)
+        return await finish(self._thread.submit(copy_context().run, work), always=True)
 
     def _make_turn(self, item: TResponseInputItem) -> Turn:
         if not isinstance(item, Mapping):
             raise Refused(f"an item must be a JSON object, not a {type(item).__name__}")
         exact_json.check_json(item, "the item")
-        kept = exact_json.to_exact_json(
-            exact_json.encode_opaque(item), "the item", max_bytes=MAX_TURN_BYTES
-        )
+        opaque = exact_json.encode_opaque(item)
+        kept = exact_json.to_exact_json(opaque, "the item", max_bytes=MAX_TURN_BYTES)
         if kept.redacted and self._on_redaction is not None:
             self._on_redaction(exact_json.Redaction(f"session {self.session_id}", kept.redacted))
         said = exact_json.decode_opaque(kept.value)

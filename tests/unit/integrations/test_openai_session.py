@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -227,11 +228,17 @@ def test_too_large_is_refused_with_the_limit(space: Memory) -> None:
 
 
 def test_secrets_are_taken_out_and_the_caller_is_told(space: Memory) -> None:
-    """The mark is in the item that comes back."""
+    """The mark is in the item that comes back; what is told knows the request it is of."""
     told: list[Redaction] = []
+    request = ContextVar("request", default="")
+
+    def tell(found: Redaction) -> None:
+        assert request.get() == "the request"
+        told.append(found)
 
     async def main() -> Any:
-        session = integration.BethinkSession("s", space, on_redaction=told.append)
+        request.set("the request")
+        session = integration.BethinkSession("s", space, on_redaction=tell)
         await session.add_items([{"role": "user", "content": f"use {KEY} please"}])
         return await session.get_items()
 
