@@ -102,9 +102,9 @@ class FileMethods(SessionMethods):
         most = self.settings.max_classification
         listing = EntityListing(kinds=("file",), limit=_MAX_TIED, max_classification=most)
         files = self.store.graph.list_entities(listing, self.now)
-        named = [one.id for one in files if part in one.name.casefold()]
+        named = [f"file:{part}", *(one.id for one in files if part in one.name.casefold())]
         scope = Scope(Filters(max_classification=most, levels=("item", "insight")), self.now)
-        found = self.store.search.mentioning(named, limit, scope) if named else {}
+        found = self.store.search.mentioning([*dict.fromkeys(named)][: 5 * limit], limit, scope)
         return [item for each in found.values() for item in each]
 
     def anchored(self, path: str | Path, *, symbol: str = "", limit: int = 20) -> list[Item]:

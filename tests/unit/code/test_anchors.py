@@ -349,6 +349,17 @@ def test_a_file_outside_of_git_brings_up_what_names_it(memory: Memory) -> None:
     assert memory.file_memories("build/other.c") == []
 
 
+def test_of_very_many_files_each_brings_up_what_names_it(memory: Memory) -> None:
+    """More than are listed at once."""
+    texts = [f"Never edit build/part_{number}.c by hand" for number in range(1_010)]
+    memory.remember_many(texts[:500])
+    memory.remember_many(texts[500:])
+
+    for number in (0, 99, 499, 500, 999, 1_009):  # the first and last, by number and by name
+        (found,) = memory.file_memories(f"build/Part_{number}.c")
+        assert found.item.text == texts[number]
+
+
 def test_anchors_go_with_the_memory(memory: Memory) -> None:
     """Out by an export and in again; nothing is left of an erased one."""
     item = memory.remember("The writer is slow", anchors=[FORMAT]).id
