@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bethink.api.session import SessionMethods
 from bethink.core.lazy import lazy_pattern
 from bethink.errors import NotFound, Refused
-from bethink.model import RELATIONS, UPDATE_LINKS, Entity, Item, Link, Node
+from bethink.model import NO_UPDATE, RELATIONS, UPDATE_LINKS, Entity, Item, Link, Node
 from bethink.ports import Store
 from bethink.retrieval.query_builder import validated_text
 
@@ -131,10 +131,8 @@ class LinkMethods(SessionMethods):
         if not self.store.graph.remove_links([link], actor=actor, now=now):
             ends = self.store.items.get([link.src.id, link.dst.id]).values()
             if relation in UPDATE_LINKS and ends and all(end.session for end in ends):
-                said = f"updates {link.dst.id}"
-                self.store.admin.log(
-                    "unlinked", item=link.src.id, actor=actor, detail=said, now=now
-                )
+                said, log = f"{NO_UPDATE} {link.dst.id}", self.store.admin.log
+                log("unlinked", item=link.src.id, actor=actor, detail=said, now=now)
                 return link
             raise NotFound(
                 f"{link.src.id} has no link {relation} to {link.dst.id}",

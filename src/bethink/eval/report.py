@@ -220,9 +220,8 @@ def combine_reports(reports: Sequence[Json]) -> Json:
     pooled: dict[str, metrics.JudgedAnswers] = {}
     for report in reports:
         for profile in report["profiles"]:
-            own = metrics.JudgedAnswers(
-                **{key: tuple(kept) for key, kept in profile["answers"].items()}
-            )
+            kept = {key: tuple(one) for key, one in profile["answers"].items()}
+            own = metrics.JudgedAnswers(**kept)
             pooled[profile["name"]] = pooled.get(profile["name"], metrics.JudgedAnswers()) + own
     return {
         "format": REPORT_FORMAT,

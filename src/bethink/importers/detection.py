@@ -147,15 +147,12 @@ def _detect_folder(path: Path) -> tuple[str, Path]:
             return kind, path
     if conversation_files(path):
         return _detect_conversations(path), path
-    notes = [
-        path / name
-        for name in islice(streams.file_names_under(path, MARKDOWN_ENDINGS), _MAX_FILES_READ)
-    ]
+    named = streams.file_names_under(path, MARKDOWN_ENDINGS)
+    notes = [path / name for name in islice(named, _MAX_FILES_READ)]
     if notes and _is_basic_memory(notes):
         return "basic-memory", path
-    logs = (
-        path / name for name in islice(streams.file_names_under(path, (".jsonl",)), _MAX_FILES_READ)
-    )
+    named = streams.file_names_under(path, (".jsonl",))
+    logs = (path / name for name in islice(named, _MAX_FILES_READ))
     if any(_try_detect(log) == "claude-code" for log in logs):
         return "claude-code", path
     if notes:

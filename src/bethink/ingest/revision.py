@@ -25,7 +25,7 @@ from bethink.ingest.inbox import is_sealed
 from bethink.ingest.links import embed_new_entities, entities_without_vector
 from bethink.ingest.updates import JUDGED, link_updates
 from bethink.lang.dates import find_times
-from bethink.model import UPDATE_LINKS, Draft, Item, Link, Node
+from bethink.model import NO_UPDATE, UPDATE_LINKS, Draft, Item, Link, Node
 from bethink.model.item import MAX_RELEVANCE, REFUSED, WAITING
 from bethink.ports import Event, Record, Store
 
@@ -426,6 +426,9 @@ def _is_own_link(change: Event, actor: str, ctx: WriteContext) -> bool:
     if change.actor != actor:
         return False
     link = _journalled_link(change)
+    if link.type == NO_UPDATE:
+        said = ctx.store.graph.unlinked([link.src.id])
+        return change.kind == "unlinked" and (link.src.id, link.dst.id) in said
     known = ctx.store.graph.links_of([link.src.id], (link.type,), incoming=False)
     existing = next((one for one in known if one.dst == link.dst), None)
     if change.kind == "linked":
@@ -448,6 +451,10 @@ def _undo_link(change: Event, ctx: WriteContext) -> None:
         ctx.store.graph.remove_links([link], actor=ctx.actor, now=ctx.now)
         if link.type in _SUPERSEDES_TYPE:
             reactivate_if_free(link.dst.id, ctx)
+        return
+    if link.type == NO_UPDATE:
+        log, said = ctx.store.admin.log, change.detail
+        log("linked", item=change.item, actor=ctx.actor, detail=said, now=ctx.now)
         return
     ctx.store.graph.add_links([link], actor=ctx.actor, now=ctx.now)
     if link.type in _SUPERSEDES_TYPE:

@@ -25,6 +25,7 @@ from bethink.model.answer import (
 )
 from bethink.model.evidence import (
     ELSEWHERE,
+    NO_UPDATE,
     OLDER,
     PERHAPS_NEWER,
     UPDATE_LINKS,

@@ -21,6 +21,7 @@ ANCHOR_EVIDENCE = "anchor"
 ELSEWHERE = "changed elsewhere, too:"
 # Links from a newer memory to the older one that it updates: surely, and perhaps.
 UPDATE_LINKS = ("supersedes", "updates")
+NO_UPDATE = "no_update"  # in the journal, of two that a caller said to be none, without a link
 
 
 class Evidence(NamedTuple):

@@ -352,9 +352,8 @@ class WorkerServer:
             with sock:
                 deadline = time.monotonic() + _CALLER_TIMEOUT_S
                 transport.authorize_caller(sock, self._listener, deadline)
-                reply = self._reply(
-                    transport.receive_message(sock, transport.MAX_REQUEST_BYTES, deadline)
-                )
+                asked = transport.receive_message(sock, transport.MAX_REQUEST_BYTES, deadline)
+                reply = self._reply(asked)
                 transport.send_message(
                     sock, reply, transport.MAX_REPLY_BYTES, time.monotonic() + _CALLER_TIMEOUT_S
                 )

@@ -120,6 +120,19 @@ def test_what_a_caller_says_is_no_update_is_not_judged_again(
         memory.unlink(notes[1], relation, notes[0])
 
 
+def test_to_undo_what_was_said_of_two_makes_no_link(memory: Memory, judge: Judge) -> None:
+    """The two are judged again, as before; what was never an update does not become one."""
+    old, new = said(memory, OLD, NEW)
+    memory.unlink(new, "updates", old)
+    assert found(memory)[0] == old
+
+    memory.undo(new)
+
+    assert memory.links(new) == []
+    assert found(memory)[0] == new
+    assert memory.undo(new).change.kind != "unlinked"
+
+
 def test_of_entities_there_is_no_verdict_to_take_back(memory: Memory) -> None:
     """They are no turns of a chat."""
     names = "person:ana torres", "person:bo lind"

@@ -230,9 +230,8 @@ class StdioServer:
             except Exception as error:  # noqa: BLE001 - one line must not silence the server
                 from bethink.server.tools.calls import log_bug  # after the handshake
 
-                self._say(
-                    _error(_find_id(line), requests.INTERNAL_ERROR, log_bug("a message", error))
-                )
+                fault = log_bug("a message", error)
+                self._say(_error(_find_id(line), requests.INTERNAL_ERROR, fault))
             begun = begun or BackgroundCall(begin)
         # A call that does not end must not keep the process alive: its writes are durable.
         timer = Timer(LINGER_S, self._exit_process, (0,))

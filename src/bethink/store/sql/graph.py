@@ -9,7 +9,7 @@ from itertools import product
 from operator import itemgetter
 
 from bethink.core.arrays import Vector
-from bethink.model import UPDATE_LINKS, Entity, Link, Node
+from bethink.model import NO_UPDATE, UPDATE_LINKS, Entity, Link, Node
 from bethink.ports import EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sql import history
 from bethink.store.sql.connection import (
@@ -84,7 +84,8 @@ _SELECT_UNLINKED = """
     SELECT e.item, e.detail FROM carray(?) AS w
     CROSS JOIN event AS e ON e.item = w.value AND e.kind = 'unlinked'
     WHERE NOT EXISTS (
-        SELECT 1 FROM event AS r WHERE r.item = e.item AND r.kind = 'revised' AND r.seq > e.seq)
+        SELECT 1 FROM event AS r WHERE r.item = e.item AND r.seq > e.seq
+        AND (r.kind = 'revised' OR r.kind = 'linked' AND r.detail = e.detail))
 """
 
 
@@ -278,8 +279,9 @@ class SqlGraph:
     def unlinked(self, ids: Sequence[str]) -> set[tuple[str, str]]:
         with self._connections.read_transaction() as db:
             rows = select(db, *unlinked_query(ids)) if ids else []
-            told = ((item, *detail.partition(" ")) for item, detail in rows)
-            return {(item, other) for item, relation, _, other in told if relation in UPDATE_LINKS}
+            told = ((item, *said.partition(" ")) for item, said in rows)
+            kinds = (*UPDATE_LINKS, NO_UPDATE)
+            return {(item, other) for item, kind, _, other in told if kind in kinds}
 
     def follows(
         self, ids: Sequence[str], *, as_of: datetime | None = None

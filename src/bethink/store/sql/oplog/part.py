@@ -402,11 +402,9 @@ class SqlSync:
             for series, upto in sorted(
                 log.vector(db).items(), key=lambda one: -folding.level_of(one[0])
             ):
-                is_late = folding.level_of(series) > min(ceiling, self.ceiling)
-                if (
-                    folding.level_of(series) > min(max(ceiling, told), self.ceiling)
-                    or len(ops) >= limit
-                ):
+                level = folding.level_of(series)
+                is_late = level > min(ceiling, self.ceiling)
+                if level > min(max(ceiling, told), self.ceiling) or len(ops) >= limit:
                     continue
                 name = f"{LATE}{series}" if is_late else series
                 start = max(after.get(series, 0), after.get(name, 0))

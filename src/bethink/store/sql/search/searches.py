@@ -243,9 +243,8 @@ class SqlSearch:
             if not is_on_server(db):
                 return
             if scope is None:
-                words = (
-                    term for word in lexical.query_words_of(db, text or "") for term in word.terms
-                )
+                said = lexical.query_words_of(db, text or "")
+                words = (term for word in said for term in word.terms)
                 terms = dict.fromkeys((*words, *lexical.parse_query(db, text or "").index_terms))
                 if terms:
                     read_ahead(db, (lexical.SELECT_TERMS, (as_table(tuple(terms)),)))
