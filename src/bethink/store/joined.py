@@ -518,7 +518,7 @@ _MERGES: dict[str, dict[str, Ask]] = {
         "find_entities": _find_entities, "entities": _entities, "list_entities": _list_entities,
         "near_entities": _scored_entities, "entities_with": _scored_entities,
         "links_of": _concatenated, "follows": _concatenated, "edges": _newest_of_each,
-        "siblings": _siblings,
+        "siblings": _siblings, "unlinked": lambda answers: set().union(*answers),
     },
     "vectors": {"embeddings": _united, "read_ahead": list},
     "activity": {

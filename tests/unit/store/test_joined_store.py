@@ -129,6 +129,21 @@ def test_lists_are_those_of_one_store() -> None:
     assert view.admin.events(after=50, limit=5) == lines[50:55]
 
 
+def test_what_was_unlinked_in_any_store_stays_unlinked() -> None:
+    """A recall by persons judges turns, too, and asks what somebody said of them."""
+    stores = [_memory() for _ in range(2)]
+    for place, memory in enumerate(stores):
+        for number in range(2):
+            turn: Any = {"id": f"{place}-{number}", "session": f"s{number}", "level": "raw"}
+            memory.remember(f"I drink {number + 2} coffees a day", **turn)
+        memory.unlink(f"{place}-1", "updates", f"{place}-0")
+    view: Any = JoinedStore(
+        lambda: [("", stores[0].store), ("ben", stores[1].store)], lambda: stores[1].store
+    )
+
+    assert view.graph.unlinked(["0-1", "1-1", "1-0"]) == {("0-1", "0-0"), ("1-1", "1-0")}
+
+
 def test_a_memory_says_who_sees_it_and_cannot_claim_it() -> None:
     """What is for all carries no mark, whatever its metadata says."""
     _, view, _ = _filled(0)
