@@ -61,7 +61,7 @@ def prompt_context(memory: Memory, payload: Mapping[str, object]) -> str:
         hit
         for answer in sure or answers
         for hit in _near_best(answer, question)
-        # What stood beside a memory that the session has is given if it would count alone.
+        # What came with a memory that the session has is given if it would count alone.
         if not sure
         or answer.hits[0].item.id not in known
         or _relevance(hit) >= floor

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # From this probability on a newer memory comes first in answers (a link ``updates``), and
 # from that on the older one is marked as outdated (``supersedes``): decision 49.
 MIN_UPDATE, MIN_SUPERSESSION = 0.1, 0.91
-# From which the writer hears of it, and is told how to forget the older one: decision 49.
+# From which the writer hears of it, and how to forget the older one: decision 49.
 _MIN_TOLD, _MIN_RESOLVED = 0.3, 0.5
 JUDGED = "judged from both texts"
 MAY_UPDATE = "kept both; the newer one comes first in answers"
@@ -142,9 +142,9 @@ def judge_hits(pairs: Sequence[tuple[Item, Item]], ctx: WriteContext) -> list[Li
 
     A write compares a memory with its nearest alone, and an import with none.
     """
-    told = [_Pair(newer, older) for newer, older in pairs if _are_comparable(newer, older)]
+    comparable = [_Pair(newer, older) for newer, older in pairs if _are_comparable(newer, older)]
     try:
-        return _links(told, ctx)
+        return _links(comparable, ctx)
     except ModelError:
         return []
 

@@ -106,8 +106,8 @@ class NewerFirst:
     older one's score is above ``even``: two values of one thing fit a question about equally well.
     Something is taken off where updates are rare: of people who talk with one another
     (``among_people``), of one session, unless certain (``same_session``), and of long texts
-    (``length`` for each time that their tokens grow e-fold); less is needed of what a user tells
-    an assistant (``to_assistant``). Such turns among the first ``read`` that no link joins are
+    (``length`` for each time that their tokens grow e-fold); less is needed of what a user says
+    to an assistant (``to_assistant``). Such turns among the first ``read`` that no link joins are
     judged now, at most ``pairs``: values are restated in passing, in turns that are not among the
     nearest. The older one is marked where the link is certain (``supersedes``). A question with a
     number that only the older one has asks for that one, unless a certain link joins two that
@@ -180,7 +180,7 @@ class NewerFirst:
         joined = {(link.src.id, link.dst.id) for link in known}
         # However many untrusted ones there are, they do not decide what is judged.
         first = islice((cand.item for cand in pool if cand.item.trust), self.read)
-        turns = [item for item in first if _is_told_to_assistant(item)]
+        turns = [item for item in first if _is_said_to_assistant(item)]
         pairs = [
             (newer, older)
             for place, newer in enumerate(turns)
@@ -205,8 +205,8 @@ class NewerFirst:
 
     def _needed(self, link: Link, found: dict[str, Candidate]) -> float:
         """The log-odds from which an update counts: fewer where both fit the question equally."""
-        told = self.to_assistant if _is_told_to_assistant(found[link.dst.id].item) else 0.0
-        return self.fit * (self.even - self._share(link, found)) - told
+        less = self.to_assistant if _is_said_to_assistant(found[link.dst.id].item) else 0.0
+        return self.fit * (self.even - self._share(link, found)) - less
 
     def _share(self, link: Link, found: dict[str, Candidate]) -> float:
         """How well the newer fits the question, as a share of how well the older one does."""
@@ -268,7 +268,7 @@ class NewerFirst:
             found[before.item.id] = before.with_evidence(self.name, "add", lift, why, via=after)
 
 
-def _is_told_to_assistant(item: Item) -> bool:
+def _is_said_to_assistant(item: Item) -> bool:
     return item.session is not None and not is_said_among_people(item)
 
 
@@ -283,7 +283,7 @@ def still_holds(newer: Item, older: Item) -> bool:
 def _asked_numbers(
     found: dict[str, Candidate], updates: Sequence[Link], ctx: Context
 ) -> dict[str, set[str]]:
-    """The numbers of the question that each has: releases, rooms and tickets are told alike."""
+    """The numbers of the question that each has: releases, rooms and tickets read alike."""
     terms = ctx.store.search.terms
     asked = {term for term in terms(ctx.query.text) if any(map(str.isdigit, term))}
     ends = {end for link in updates for end in (link.src.id, link.dst.id)}

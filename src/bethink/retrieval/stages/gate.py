@@ -70,7 +70,7 @@ class Threshold:
 
 def is_perhaps_newer(cand: Candidate, ids: AbstractSet[str]) -> bool:
     """Whether it may restate one of these: without it the answer would be an outdated value."""
-    if cand.reason("newer_first") is None:  # most have none, and are told apart quickly
+    if cand.reason("newer_first") is None:  # of most this is enough
         return False
     return any(one.why == PERHAPS_NEWER and one.via in ids for one in cand.evidence)
 
